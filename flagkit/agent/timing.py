@@ -1,0 +1,172 @@
+"""What timing one call gives, and the host's timer."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from flagkit.model import Plan, Regime
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from flagkit.model import RowStatus
+
+WINDOW_MS = 10.0
+"""Shortest window between two clock readings. Event timers step by 32 ns to 1 us and the
+host's by less, so that a step is under 0.01 % of a window."""
+
+WARMUP_MS = 50.0
+"""How long the host warms up before a plan is decided: caches, frequency, lazy imports."""
+
+MIN_WINDOWS, MAX_WINDOWS = 10, 20
+STEADY = 0.005
+"""Windows are added until the median's half-samples agree within this fraction, or the cap."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimedCall:
+    """One request to time *fn*.
+
+    ``grad_to_none`` are tensors whose gradient is dropped before each call.
+    ``original`` times *fn* the way the benchmark's own timer would and returns what that
+    returns, ``original_all`` all its samples in ms where it can tell them; both None where
+    there is no such timer. ``op`` is for messages.
+    """
+
+    fn: Callable[[], Any]
+    op: str = ""
+    node: str = ""
+    grad_to_none: Sequence[Any] = ()
+    original_all: Callable[[], Sequence[float]] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """What came of a timed call. ``samples_ms`` has one entry a window."""
+
+    regime: Regime
+    status: RowStatus = "ok"
+    samples_ms: tuple[float, ...] = ()
+    plan: Plan | None = None
+    reason: str = ""
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def latency_ms(self) -> float | None:
+        """The median sample; None where nothing was timed."""
+        return statistics.median(self.samples_ms) if self.samples_ms else None
+
+
+class Timer(Protocol):
+    """Times one call. Raises only what *fn* raised in its first call, or a dead device."""
+
+    def measure(self, call: TimedCall, plan: Plan | None) -> Measurement:
+        """Time *call* by *plan*, or decide one where it is None."""
+        ...
+
+
+class Latency(float):
+    """A latency in ms that knows which timed call it came from.
+
+    It is what a benchmark gets back from its timer. Arithmetic gives a plain ``float``,
+    so a number that was averaged or converted no longer claims to be one call's.
+    """
+
+    __slots__ = ("call",)
+
+    call: str
+
+    def __new__(cls, value: float, call: str) -> Latency:
+        """A number of ms that belongs to the timed call *call*."""
+        self = super().__new__(cls, value)
+        self.call = call
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy as itself: results are deep-copied into dictionaries by some benchmarks."""
+        return (Latency, (float(self), self.call))
+
+
+class HostTimer:
+    """Times by the host's monotonic clock, for backends without a device interface.
+
+    :param clock: nanoseconds, :func:`time.perf_counter_ns` unless a test scripts it.
+    """
+
+    protocol = "flagkit-host-1"
+
+    def __init__(
+        self,
+        clock: Callable[[], int] = time.perf_counter_ns,
+        *,
+        warmup_ms: float = WARMUP_MS,
+        window_ms: float = WINDOW_MS,
+    ) -> None:
+        self._clock = clock
+        self._warmup_ms = warmup_ms
+        self._window_ms = window_ms
+
+    @property
+    def regime(self) -> Regime:
+        """Every host row's: back-to-back calls, caches as the calls before left them."""
+        return Regime(requested="host", resolved="host", cache="hot", protocol=self.protocol)
+
+    def measure(self, call: TimedCall, plan: Plan | None) -> Measurement:
+        """Time *call* in windows of back-to-back calls."""
+        fn = call.fn
+        if plan is None:
+            plan, samples = self._decide(fn)
+        else:
+            self._run(fn, plan.warmup)
+            samples = [self._window(fn, plan) for _ in range(plan.windows)]
+        return Measurement(regime=self.regime, samples_ms=tuple(samples), plan=plan)
+
+    def _decide(self, fn: Callable[[], Any]) -> tuple[Plan, list[float]]:
+        warmup, spent_ms = self._warm(fn)
+        per_call_ms = spent_ms / warmup
+        replays = max(1, round(self._window_ms * 1.1 / max(per_call_ms, 1e-6)))
+        plan = Plan(warmup=warmup, unroll=1, replays=replays, windows=MAX_WINDOWS)
+        samples: list[float] = []
+        while len(samples) < MAX_WINDOWS:
+            samples.append(self._window(fn, plan))
+            if len(samples) >= MIN_WINDOWS and steady(samples):
+                break
+        return Plan(warmup=warmup, unroll=1, replays=replays, windows=len(samples)), samples
+
+    def _warm(self, fn: Callable[[], Any]) -> tuple[int, float]:
+        """Warm up by time. The later half gives the estimate: the first calls are slow."""
+        half, calls, mark = self._warmup_ms / 2, 0, 0
+        start = middle = self._clock()
+        while True:
+            fn()
+            calls += 1
+            now = self._clock()
+            if (now - start) / 1e6 < half:
+                mark, middle = calls, now
+            elif (now - start) / 1e6 >= self._warmup_ms:
+                break
+        if calls > mark:
+            share = (now - middle) / 1e6 / (calls - mark)
+            return calls, share * calls
+        return calls, (now - start) / 1e6
+
+    def _run(self, fn: Callable[[], Any], times: int) -> None:
+        for _ in range(times):
+            fn()
+
+    def _window(self, fn: Callable[[], Any], plan: Plan) -> float:
+        times = range(plan.replays)
+        start = self._clock()
+        for _ in times:
+            fn()
+        return (self._clock() - start) / 1e6 / plan.replays
+
+
+def steady(samples: Sequence[float]) -> bool:
+    """Whether both halves of *samples* have nearly the same median."""
+    middle = len(samples) // 2
+    one, other = statistics.median(samples[:middle]), statistics.median(samples[middle:])
+    return abs(one - other) <= STEADY * max(one, other)

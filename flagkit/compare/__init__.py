@@ -1,0 +1,1 @@
+"""Pairing and ranges: pure functions over facts."""

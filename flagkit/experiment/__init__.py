@@ -1,0 +1,1 @@
+"""From a request to two measured sides and their report."""

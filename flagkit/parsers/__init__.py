@@ -1,0 +1,1 @@
+"""One module a format, each its own entry point."""

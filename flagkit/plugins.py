@@ -1,0 +1,233 @@
+"""Finds every installed plug-in by name, and imports one only when it is asked for."""
+
+from __future__ import annotations
+
+import difflib
+import enum
+import os
+import re
+from dataclasses import dataclass
+from importlib import metadata
+from typing import TYPE_CHECKING, Any, cast
+
+import pluggy
+
+from flagkit import errors, hookspecs, interfaces
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+
+class Kind(enum.Enum):
+    """A kind of plug-in; its value is what people call it."""
+
+    BACKEND = "backend"
+    SWITCH = "switch"
+    PARSER = "parser"
+    REPORTER = "reporter"
+    TUNER = "tuner"
+
+    @property
+    def group(self) -> str:
+        """The entry-point group."""
+        return "flagkit.switches" if self is Kind.SWITCH else f"flagkit.{self.value}s"
+
+    @property
+    def hook(self) -> str:
+        """The hook a plug-in of this kind implements."""
+        return f"flagkit_{self.value}"
+
+    @property
+    def interface(self) -> type:
+        """What that hook returns."""
+        return _INTERFACES[self]
+
+
+_INTERFACES: dict[Kind, type] = {
+    Kind.BACKEND: interfaces.Backend,
+    Kind.SWITCH: interfaces.Switch,
+    Kind.PARSER: interfaces.LogParser,
+    Kind.REPORTER: interfaces.Reporter,
+    Kind.TUNER: interfaces.Tuner,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provider:
+    """Who offers a plug-in: its name, module and distribution."""
+
+    kind: Kind
+    name: str
+    module: str
+    distribution: str
+    version: str
+
+    def __str__(self) -> str:
+        return f"{self.distribution} {self.version}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """One plug-in after loading it: ``problem`` is empty if it is fine."""
+
+    provider: Provider
+    summary: str = ""
+    problem: str = ""
+
+
+class Registry:
+    """The installed plug-ins of every kind.
+
+    :param entry_points: what to look through; by default all that is installed.
+    :param blocked: distributions to act as if they were not installed; by default the
+        comma-separated names in ``FLAGKIT_BLOCK``.
+    """
+
+    def __init__(
+        self,
+        entry_points: metadata.EntryPoints | None = None,
+        *,
+        blocked: Iterable[str] | None = None,
+    ) -> None:
+        if blocked is None:
+            blocked = os.environ.get("FLAGKIT_BLOCK", "").split(",")
+        self._blocked = {_normal(name) for name in blocked if name.strip()}
+        self._entry_points = entry_points
+        self._found: dict[Kind, dict[str, list[metadata.EntryPoint]]] | None = None
+        self._loaded: dict[tuple[Kind, str], object] = {}
+        self._manager = pluggy.PluginManager("flagkit")
+        self._manager.add_hookspecs(hookspecs)
+
+    def names(self, kind: Kind) -> list[str]:
+        """Every name on offer, sorted. Imports no plug-in."""
+        return sorted(self._points(kind))
+
+    def provider(self, kind: Kind, name: str) -> Provider:
+        """Who offers *name*. Raises for an unknown name or one offered twice."""
+        return _provider(kind, self._point(kind, name))
+
+    def backend(self, name: str) -> interfaces.Backend:
+        """The backend called *name*; raises :class:`flagkit.errors.PluginError`."""
+        return cast("interfaces.Backend", self.get(Kind.BACKEND, name))
+
+    def switch(self, name: str) -> interfaces.Switch:
+        """The switch called *name*; raises :class:`flagkit.errors.PluginError`."""
+        return cast("interfaces.Switch", self.get(Kind.SWITCH, name))
+
+    def parser(self, name: str) -> interfaces.LogParser:
+        """The log parser called *name*; raises :class:`flagkit.errors.PluginError`."""
+        return cast("interfaces.LogParser", self.get(Kind.PARSER, name))
+
+    def reporter(self, name: str) -> interfaces.Reporter:
+        """The reporter called *name*; raises :class:`flagkit.errors.PluginError`."""
+        return cast("interfaces.Reporter", self.get(Kind.REPORTER, name))
+
+    def get(self, kind: Kind, name: str) -> object:
+        """Load one plug-in, once; raises :class:`flagkit.errors.PluginError`."""
+        if (kind, name) not in self._loaded:
+            self._loaded[kind, name] = self._load(kind, self._point(kind, name))
+        return self._loaded[kind, name]
+
+    def check(self, kinds: Iterable[Kind] = tuple(Kind)) -> Iterator[Status]:
+        """Load every plug-in, one at a time, and say what is wrong with each."""
+        for kind in kinds:
+            for name, points in sorted(self._points(kind).items()):
+                summary = problem = ""
+                try:
+                    summary = str(getattr(self.get(kind, name), "summary", ""))
+                except errors.PluginError as error:
+                    problem = str(error)
+                for point in points:
+                    yield Status(provider=_provider(kind, point), summary=summary, problem=problem)
+
+    def _points(self, kind: Kind) -> dict[str, list[metadata.EntryPoint]]:
+        if self._found is None:
+            points = self._entry_points
+            if points is None:
+                points = cast("metadata.EntryPoints", metadata.entry_points())
+            self._found = self._collect(points)
+        return self._found[kind]
+
+    def _collect(
+        self, points: metadata.EntryPoints
+    ) -> dict[Kind, dict[str, list[metadata.EntryPoint]]]:
+        found: dict[Kind, dict[str, list[metadata.EntryPoint]]] = {kind: {} for kind in Kind}
+        for kind, by_name in found.items():
+            for point in points.select(group=kind.group):
+                provider = _provider(kind, point)
+                if _normal(provider.distribution) in self._blocked:
+                    continue
+                same = by_name.setdefault(point.name, [])
+                # One distribution can be on the path twice (a checkout beside its wheel).
+                if not any(_provider(kind, other) == provider for other in same):
+                    same.append(point)
+        return found
+
+    def _point(self, kind: Kind, name: str) -> metadata.EntryPoint:
+        points = self._points(kind).get(name, [])
+        if not points:
+            known = self.names(kind)
+            close = difflib.get_close_matches(name, known, n=2)
+            raise errors.UnknownPluginError(kind.value, name, known, close)
+        if len(points) > 1:
+            providers = sorted(str(_provider(kind, point)) for point in points)
+            raise errors.PluginConflictError(kind.value, name, providers)
+        return points[0]
+
+    def _load(self, kind: Kind, point: metadata.EntryPoint) -> object:
+        provider = str(_provider(kind, point))
+        try:
+            plugin = point.load()
+        except (Exception, SystemExit) as cause:
+            raise errors.PluginLoadError(kind.value, point.name, provider, cause) from cause
+        try:
+            found = self._ask(plugin, kind.hook)
+        except (Exception, SystemExit) as cause:
+            if self._manager.is_registered(plugin):  # pluggy < 1.7 keeps a half-registered one
+                self._manager.unregister(plugin)
+            if isinstance(cause, pluggy.PluginValidationError):
+                problem = " ".join(str(cause).split())
+            else:
+                problem = f"{kind.hook}() raised {type(cause).__name__}: {cause}"
+            raise errors.PluginContractError(kind.value, point.name, provider, problem) from cause
+        problem = contract_problem(kind, point.name, found)
+        if problem:
+            raise errors.PluginContractError(kind.value, point.name, provider, problem)
+        return found
+
+    def _ask(self, plugin: object, hook: str) -> Any:
+        if not self._manager.is_registered(plugin):
+            self._manager.register(plugin)
+        self._manager.check_pending()
+        others = [other for other in self._manager.get_plugins() if other is not plugin]
+        return self._manager.subset_hook_caller(hook, others)()
+
+
+def contract_problem(kind: Kind, name: str, found: object) -> str:
+    """What about *found* is not what a *kind* called *name* has to be; empty if nothing."""
+    if found is None:
+        return f"{kind.hook}() returned nothing"
+    interface = kind.interface
+    wanted = {*interface.__annotations__, *(n for n in vars(interface) if not n.startswith("_"))}
+    missing = sorted(attribute for attribute in wanted if not hasattr(found, attribute))
+    if missing:
+        return f"{type(found).__name__} lacks {', '.join(missing)}"
+    called = found.name  # type: ignore[attr-defined]
+    if called != name:
+        return f"it is named {called!r} but its entry point {name!r}"
+    return ""
+
+
+def _provider(kind: Kind, point: metadata.EntryPoint) -> Provider:
+    dist = point.dist
+    return Provider(
+        kind=kind,
+        name=point.name,
+        module=point.module,
+        distribution=dist.name if dist else "(no distribution)",
+        version=dist.version if dist else "0",
+    )
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name.strip()).lower()

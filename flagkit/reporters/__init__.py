@@ -1,0 +1,1 @@
+"""Ways to show a report, each its own entry point."""

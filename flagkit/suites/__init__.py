@@ -1,0 +1,1 @@
+"""Where an operator's benchmark is found."""

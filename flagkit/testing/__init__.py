@@ -1,0 +1,1 @@
+"""Conformance kits and fakes for plug-in authors."""

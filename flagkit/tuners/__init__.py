@@ -1,0 +1,1 @@
+"""Families of autotuners, each its own entry point."""
