@@ -193,12 +193,31 @@ class TuningLog(Protocol):
 
     replaying: bool
 
-    def lookup(self, tuner: str, kernel: str, key: str) -> Decision | None:
-        """The decision recorded on the before side; None: none was, or this side records."""
+    def lookup(
+        self,
+        tuner: str,
+        kernel: str,
+        key: str,
+        *,
+        source_hash: str = "",
+        candidates_hash: str = "",
+    ) -> Decision | None:
+        """The decision recorded on the before side; None: none was, or this side records.
+
+        The hashes are the tuner's own now, and tell tuners of one kernel name apart. A
+        decision that another version of the kernel made is not given.
+        """
         ...
 
-    def decided(self, decision: Decision, state: str) -> None:
-        """Journal a decision: ``recorded``, ``replayed``, ``rebuilt`` or ``missed``."""
+    def decided(self, decision: Decision, state: str, reason: str = "") -> None:
+        """Journal a decision: ``recorded``, ``replayed``, ``rebuilt`` or ``missed``.
+
+        ``reason`` says why a recorded one could not be taken as it stands.
+        """
+        ...
+
+    def note(self, code: str, text: str) -> None:
+        """Journal a remark. ``code`` is for scripts. Each distinct one once."""
         ...
 
     def used(self, decision: Decision) -> None:
