@@ -211,12 +211,16 @@ class Damaged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """A warning or remark that travels with the result. ``code`` is for scripts."""
+    """A warning or remark that travels with the result.
+
+    ``code`` is for scripts, ``data`` holds the numbers that ``text`` speaks of.
+    """
 
     code: str
     text: str
     side: Side | None = None
     source: Source | None = None
+    data: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

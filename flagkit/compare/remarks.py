@@ -1,0 +1,140 @@
+"""What a report says beside its numbers: notes, each with a code and its figures."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from flagkit.compare import ticks
+from flagkit.compare.rules import regime_unknown
+from flagkit.model import SIDES, Note, is_latency, speedup_percent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from flagkit.compare.pairing import Paired
+    from flagkit.model import Pair, RunLog, Side
+
+LARGE_DRIFT_PERCENT = 5.0
+"""Drift of the torch column from which its rows are warned of. The worst row of the same
+code run twice was 2.9 % apart under a fixed plan (13 workloads, one NVIDIA H200)."""
+
+
+def remarks(
+    rounds: Sequence[tuple[RunLog, RunLog]],
+    pairs: Sequence[Pair],
+    paired: Sequence[Paired],
+    *,
+    control: bool,
+) -> tuple[Note, ...]:
+    """Every note of a comparison, the ones that change how its range is read first."""
+    found = [
+        *(_control() if control else ()),
+        *_regimes(pairs),
+        *_torch_control(pairs),
+        *_ticks(rounds[0], pairs),
+        *_rounds(paired),
+        *_logs(rounds),
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def torch_drift(pairs: Iterable[Pair]) -> list[float]:
+    """How far the torch column moved between the sides, in per cent, where both show it.
+
+    The same code ran on both sides, so that it should be near zero.
+    """
+    return [
+        speedup_percent(before, after)
+        for pair in pairs
+        if is_latency(before := pair.before.baseline_ms)
+        and is_latency(after := pair.after.baseline_ms)
+        and before is not None
+        and after is not None
+    ]
+
+
+def _control() -> Iterator[Note]:
+    text = "control: both sides ran the same code, so that the range shows noise alone"
+    yield Note(code="control", text=text)
+
+
+def _regimes(pairs: Sequence[Pair]) -> Iterator[Note]:
+    unknown = sum(1 for pair in pairs if regime_unknown(pair.before))
+    if unknown:
+        text = (
+            f"{_rows(unknown)} compared though neither log tells how they were timed: "
+            "a graph-timing plug-in on one side alone would not show"
+        )
+        yield Note(code="regime-unknown", text=text, data={"rows": unknown})
+    foreign = sum(1 for pair in pairs if pair.regime == "foreign")
+    if foreign:
+        text = f"{_rows(foreign)} timed by the benchmark itself, not by flagkit's timer"
+        yield Note(code="regime-foreign", text=text, data={"rows": foreign})
+    fell = Counter(
+        (pair.regime, row.regime.requested, row.regime.phase, row.regime.fallback_reason)
+        for pair in pairs
+        if (row := pair.before if pair.before.regime.fell_back else pair.after).regime.fell_back
+    )
+    for (regime, requested, phase, reason), count in fell.items():
+        at = f" at {phase}" if phase else ""
+        text = f"{_rows(count)} timed as {regime} instead of {requested}{at}: {reason}"
+        data = {"rows": count, "regime": regime, "phase": phase, "reason": reason}
+        yield Note(code="fallback", text=text, data=data)
+
+
+def _torch_control(pairs: Sequence[Pair]) -> Iterator[Note]:
+    drift = torch_drift(pairs)
+    if not drift:
+        return
+    low, high = min(drift), max(drift)
+    off = sum(1 for one in drift if abs(one) > LARGE_DRIFT_PERCENT)
+    text = f"torch column, the same code on both sides: {low:+.2f}% ~ {high:+.2f}%"
+    if off:
+        text += (
+            f"; {off} of {_rows(len(drift))} off by more than {LARGE_DRIFT_PERCENT:g}%, "
+            "so speedups of that size may be noise"
+        )
+    data = {
+        "rows": len(drift),
+        "min_percent": low,
+        "max_percent": high,
+        "median_percent": statistics.median(drift),
+        "large": bool(off),
+    }
+    yield Note(code="torch-control", text=text, data=data)
+
+
+def _ticks(first: tuple[RunLog, RunLog], pairs: Sequence[Pair]) -> Iterator[Note]:
+    close = sum(1 for pair in pairs if "one-tick" in pair.flags)
+    if not close:
+        return
+    steps: dict[Side, float | None] = dict(zip(SIDES, ticks.tick_ms(*first), strict=True))
+    known = {side: round(step * ticks.NS_PER_MS) for side, step in steps.items() if step}
+    shown = " and ".join(f"{ns} ns" for ns in sorted(set(known.values())))
+    text = f"the timer steps by {shown}; {_rows(close)} differ by no more than one step"
+    if close == len(pairs):
+        text += ": it cannot tell any row's sides apart"
+    yield Note(code="one-tick", text=text, data={"rows": close, "tick_ns": known})
+
+
+def _rounds(paired: Sequence[Paired]) -> Iterator[Note]:
+    known = {*paired[0].pairs, *(identity for _, identity in paired[0].unpaired)}
+    for number, one in enumerate(paired[1:], 2):
+        new = {*one.pairs, *(identity for _, identity in one.unpaired)} - known
+        if new:
+            text = f"round {number} shows {_rows(len(new))} that round 1 does not; left out"
+            yield Note(code="rounds-differ", text=text, data={"round": number, "rows": len(new)})
+
+
+def _logs(rounds: Sequence[tuple[RunLog, RunLog]]) -> Iterator[Note]:
+    for both in rounds:
+        for side, log in zip(SIDES, both, strict=True):
+            for note in log.notes:
+                yield note if note.side else replace(note, side=side)
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count} rows"

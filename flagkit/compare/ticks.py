@@ -1,0 +1,92 @@
+"""The event timer's step, read off a log's own latencies.
+
+A timer that steps by 1.024 us shows a 4 us kernel as 4 or 5 steps: +25 % without any
+cause. The step is not documented by the vendors and differs between driver versions
+(NVIDIA 32 ns and 1.024 us, Moore Threads 20 to 40 ns were seen), so it is inferred.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from flagkit.model import Pair, RunLog
+
+NS_PER_MS = 1_000_000
+
+SHORTEST_NS, LONGEST_NS = 10, 4096
+"""Steps looked for. Tables print six decimals of a millisecond, so that a step near 1 ns
+cannot be told from rounding."""
+
+LONGEST_LATENCY_MS = 8.0
+"""Above it a float32 (what event timers return) no longer resolves 1 ns."""
+
+FEWEST = 6
+"""Distinct latencies needed: fewer are multiples of a common number by chance."""
+
+MOST = 256
+"""Distinct latencies looked at, the shortest first: a step shows best in them."""
+
+ON_STEP, ON_HALF_STEP = 0.75, 0.95
+"""Share of latencies that are multiples of the step, and of its half. The median of an even
+number of samples lies between two steps; a few rows come from elsewhere."""
+
+
+def infer_tick_ns(latencies_ms: Iterable[float]) -> int | None:
+    """The largest step, in ns, that nearly all *latencies_ms* are multiples of.
+
+    None where there are too few, or no common step.
+    """
+    distinct = {round(ms * NS_PER_MS) for ms in latencies_ms if 0 < ms < LONGEST_LATENCY_MS}
+    values = sorted(distinct)[:MOST]
+    if len(values) < FEWEST:
+        return None
+    for step in range(LONGEST_NS, SHORTEST_NS - 1, -1):
+        if _fits(values, step):
+            return step
+    return None
+
+
+def tick_ms(before: RunLog, after: RunLog) -> tuple[float | None, float | None]:
+    """Each side's step in ms; both sides together where each alone tells too little."""
+    mine, other = (list(_latencies(log)) for log in (before, after))
+    found = [infer_tick_ns(mine), infer_tick_ns(other)]
+    if found == [None, None]:
+        found = [infer_tick_ns([*mine, *other])] * 2
+    one, two = (None if step is None else step / NS_PER_MS for step in found)
+    return one, two
+
+
+def within_one_tick(pair: Pair, tick: float | None) -> bool:
+    """Whether the pair's sides differ by no more than *tick* ms, so that the timer cannot
+    tell them apart. Rows of several samples are windows many steps long: never.
+    """
+    if tick is None or len(pair.before.samples_ms) > 1 or len(pair.after.samples_ms) > 1:
+        return False
+    before, after = pair.before.latency_ms or 0.0, pair.after.latency_ms or 0.0
+    # Half of the last printed decimal on each side.
+    return abs(before - after) <= tick + 1.0 / NS_PER_MS
+
+
+def _latencies(log: RunLog) -> Iterable[float]:
+    for row in log.rows:
+        if len(row.samples_ms) > 1 or row.status != "ok":
+            continue
+        for value in (row.latency_ms, row.baseline_ms):
+            if value is not None:
+                yield value
+
+
+def _fits(values: Sequence[int], step: int) -> bool:
+    allowed_off = int(len(values) * (1 - ON_STEP))
+    off = 0
+    for value in values:
+        if value % step:
+            off += 1
+            if off > allowed_off:
+                return False
+    half = step / 2
+    on_half = sum(1 for value in values if min(value % half, half - value % half) < 0.75)
+    return on_half >= ON_HALF_STEP * len(values) - 1

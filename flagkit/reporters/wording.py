@@ -1,0 +1,202 @@
+"""What every human reporter says, as plain facts: headlines, rows, ledger lines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from flagkit.model import SIDES, SideLedger
+from flagkit.reporters import text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from flagkit.model import Note, Pair, Range, RangeReport, Unpaired
+
+SAME_CODE_NOTES = {
+    "control": "control: the same code on both sides, this is noise",
+    "same-code": "no compiled code and no launch differs: this is noise",
+}
+"""Notes that change how a range is read, and what the headline says for them."""
+
+QUIET_NOTES = frozenset({"one-tick", "regime-foreign", "proof", "switch"})
+"""Notes that tell without warning."""
+
+LEDGER_WORDS = {
+    "only": "on this side only",
+    "ambiguous": "ambiguous",
+    "failed": "failed",
+    "invalid": "invalid",
+    "damaged": "damaged",
+    "mixed": "mixed",
+    "drifted": "drifted",
+    "inputs_differ": "with other inputs",
+    "no_device_work": "without device work",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RowText:
+    """A pair as words. ``place`` is its number in the report, from 0."""
+
+    place: int
+    op: str
+    dtype: str
+    size: str
+    before: str
+    after: str
+    speedup: str
+    regime: str
+    flags: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnpairedText:
+    """An unpaired entry as words."""
+
+    side: str
+    op: str
+    dtype: str
+    size: str
+    latency: str
+    reason: str
+    detail: str
+
+
+def headline(report: RangeReport) -> str:
+    """``gelu_backward: 5 rows paired, speedup -0.43% ~ +0.09%``, unescaped."""
+    found = report.range
+    if found is None:
+        return f"{report.label}: nothing paired"
+    line = (
+        f"{report.label}: {text.count(found.rows, 'row')} paired, "
+        f"speedup {text.span(found.min_percent, found.max_percent)}"
+    )
+    said = same_code(report)
+    return f"{line} ({said})" if said else line
+
+
+def same_code(report: RangeReport) -> str:
+    """What the headline says of a comparison of equal code; empty for any other."""
+    return next(
+        (SAME_CODE_NOTES[note.code] for note in report.notes if note.code in SAME_CODE_NOTES), ""
+    )
+
+
+def range_line(one: Range, main: Range | None) -> str:
+    """A further range: another regime's, or one that leaves rows out."""
+    rows = text.count(one.rows, "row")
+    extent = text.span(one.min_percent, one.max_percent)
+    if one.name:
+        return f"{one.name}: {rows}, speedup {extent}"
+    apart = "timed under another regime, " if main is not None and one is not main else ""
+    return f"{apart}{one.regime}: {rows}, speedup {extent}"
+
+
+def ends(one: Range, pairs: Sequence[Pair]) -> tuple[tuple[str, str], tuple[str, str]]:
+    """The range's two ends: what each is, and the row that stands there."""
+    low, high = (row_text(place, pairs[place]) for place in (one.min_row, one.max_row))
+    return (
+        (text.percent(one.min_percent), f"{low.op} {low.dtype} {low.size}"),
+        (text.percent(one.max_percent), f"{high.op} {high.dtype} {high.size}"),
+    )
+
+
+def row_text(place: int, pair: Pair) -> RowText:
+    """One pair as words, unescaped."""
+    before, after = pair.before, pair.after
+    return RowText(
+        place=place,
+        op=before.key.op,
+        dtype=short_dtype(before.key.dtype),
+        size=numbered(before.key.size_key, before.key.occurrence),
+        before=text.milliseconds(before.latency_ms),
+        after=text.milliseconds(after.latency_ms),
+        speedup=text.signed(pair.speedup_percent),
+        regime=pair.regime,
+        flags=", ".join(pair.flags),
+    )
+
+
+def unpaired_text(entry: Unpaired) -> UnpairedText:
+    """One unpaired entry as words, unescaped."""
+    row, damaged = entry.row, entry.damaged
+    if row is not None:
+        return UnpairedText(
+            side=entry.side,
+            op=row.key.op,
+            dtype=short_dtype(row.key.dtype),
+            size=numbered(row.key.size_key, row.key.occurrence),
+            latency=text.milliseconds(row.latency_ms),
+            reason=entry.reason,
+            detail=entry.detail,
+        )
+    assert damaged is not None
+    where = f"{damaged.source}: " if damaged.source.file else ""
+    return UnpairedText(
+        side=entry.side,
+        op="",
+        dtype="",
+        size=damaged.text.strip()[:60],
+        latency="-",
+        reason=entry.reason,
+        detail=f"{where}{entry.detail}",
+    )
+
+
+def ledger_line(side: str, ledger: SideLedger) -> str:
+    """``before  5 seen = 4 paired + 1 failed``: the parts always add up."""
+    parts = [f"{ledger.paired} paired"]
+    parts += [
+        f"{getattr(ledger, name)} {words}"
+        for name, words in LEDGER_WORDS.items()
+        if getattr(ledger, name)
+    ]
+    return f"{side:<6}  {ledger.seen} seen = {' + '.join(parts)}"
+
+
+def ledger_lines(report: RangeReport) -> list[str]:
+    """Both sides' books."""
+    return [ledger_line(side, getattr(report.ledger, side)) for side in SIDES]
+
+
+def warnings(report: RangeReport) -> list[tuple[bool, str]]:
+    """What qualifies the range, unfinished runs first: whether it is grave, and its words."""
+    lines = [(True, f"incomplete run: {reason}") for reason in report.incomplete]
+    said = same_code(report)
+    notes = [note for note in report.notes if not said or note.code not in SAME_CODE_NOTES]
+    lines += [(True, note_line(note)) for note in notes if _is_grave(note)]
+    lines += [(False, note_line(note)) for note in notes if not _is_grave(note)]
+    if any(one.regime.startswith("graph/") for one in report.ranges):
+        lines.append((False, "graph rows leave out what a launch costs the host"))
+    return lines
+
+
+def _is_grave(note: Note) -> bool:
+    if note.code == "torch-control":
+        return bool(note.data.get("large"))
+    if note.code == "certificate":
+        return bool(note.data.get("missed")) or not note.data
+    return note.code not in QUIET_NOTES
+
+
+def note_line(note: Note) -> str:
+    """A note as words."""
+    return f"{note.side}: {note.text}" if note.side else note.text
+
+
+def short_dtype(dtype: str) -> str:
+    """Torch's dtypes without their package: every dtype of a report has it."""
+    return dtype.removeprefix("torch.")
+
+
+def numbered(size: str, occurrence: int) -> str:
+    """The size, with its number where the same size stands several times."""
+    return f"{size} ({occurrence + 1})" if occurrence else size
+
+
+def several_ops(report: RangeReport) -> bool:
+    """Whether rows of more than the label's operator stand in the report."""
+    ops = {pair.before.key.op for pair in report.pairs}
+    ops |= {entry.row.key.op for entry in report.unpaired if entry.row is not None}
+    return ops != {report.label}
