@@ -37,10 +37,10 @@ class TuningJournal:
     :param write: takes each line of ``tuning.jsonl``.
     :param current: the test under way and the id of the timed call that is, or comes next.
     :param note: told what is wrong with the record, as (code, text).
-    :param recorded: the before side's decisions in their order; None: this side records.
+    :param replay: the before side's ``tuning.jsonl``; None: this side records.
     :param across_builds: the sides are different builds, so that a kernel of another source
         is still the same kernel: it pairs by name, key and candidates.
-    :param generators: kept around a tuner's timing, where given.
+    :param generators: gives what is kept around a tuner's timing, where given.
     """
 
     def __init__(
@@ -49,18 +49,18 @@ class TuningJournal:
         current: Callable[[], tuple[str, str]],
         note: Note,
         *,
-        recorded: Sequence[Decision] | None = None,
+        replay: Path | None = None,
         across_builds: bool = False,
-        generators: Generators | None = None,
+        generators: Callable[[], Generators] | None = None,
     ) -> None:
-        self.replaying = recorded is not None
+        self.replaying = replay is not None
         self._write = write
         self._current = current
         self._note = note
         self._noted: set[tuple[str, str]] = set()
-        self._across_builds = across_builds
         self._generators = generators
-        self._record = _Record(recorded or (), across_builds=across_builds)
+        recorded = load_decisions(replay, self.note) if replay is not None else ()
+        self._record = _Record(recorded, across_builds=across_builds)
         self._states: dict[Identity, str] = {}
         self._why: dict[Identity, str] = {}
         self._call: tuple[str, str] | None = None
@@ -158,15 +158,15 @@ class TuningJournal:
     @contextmanager
     def tuning(self, tuner: str) -> Iterator[None]:
         """Around a tuner's own timing: :attr:`in_tuner` holds, the generators are kept."""
-        outermost = self._depth == 0 and self._generators is not None
-        state = self._generators.save() if outermost and self._generators else None
+        generators = self._generators() if self._generators and not self._depth else None
+        state = generators.save() if generators else None
         self._depth += 1
         try:
             yield
         finally:
             self._depth -= 1
-            if outermost and self._generators:
-                self._generators.restore(state)
+            if generators:
+                generators.restore(state)
 
     def unused(self) -> tuple[Decision, ...]:
         """Recorded decisions that nothing on this side asked for."""

@@ -33,7 +33,7 @@ import triton
 import triton.language as tl
 import triton.runtime.autotuner as autotuner
 
-from flagkit.agent.tuning import TuningJournal, load_decisions
+from flagkit.agent.tuning import TuningJournal
 from flagkit.tuners.triton import TritonTuner
 
 out, before = Path(sys.argv[1]), sys.argv[2]
@@ -59,8 +59,13 @@ class Generators:
         random.setstate(state)
 
 
-recorded = load_decisions(Path(before), note) if before else None
-log = TuningJournal(write, lambda: tuple(call), note, recorded=recorded, generators=Generators())
+log = TuningJournal(
+    write,
+    lambda: tuple(call),
+    note,
+    replay=Path(before) if before else None,
+    generators=Generators,
+)
 
 
 def do_bench(kernel_call, quantiles):
@@ -265,7 +270,7 @@ def test_another_kernel_version_is_missed(recorded: Child, tmp_path: Path) -> No
 
 def test_another_build_pairs_by_name_key_and_candidates(recorded: Child, tmp_path: Path) -> None:
     changed = PREAMBLE.replace("pid = tl.program_id(0)", "pid = tl.program_id(0) + 0").replace(
-        "recorded=recorded,", "recorded=recorded, across_builds=True,"
+        "generators=Generators,", "generators=Generators, across_builds=True,"
     )
     after = child(tmp_path / "after", PLAIN, CHEAP_64, recorded, changed)
     assert after.states == ["replayed"] * 3

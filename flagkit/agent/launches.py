@@ -1,0 +1,139 @@
+"""Notes which compiled kernels a call launches: its first plain call, never a measured one.
+
+Every Triton since 3.0 asks ``CompiledKernel.launch_metadata(grid, stream, *args)`` at each
+launch, whether a ``JITFunction`` launches or a cache in front of it launches the compiled
+kernel directly. Its own launch hook is told no grid, so the method is replaced instead, and
+put back when the call ends. The interpreter compiles nothing: no lines there.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+MODULE = "triton.compiler.compiler"
+
+MOST_KERNELS = 1000
+"""Distinct kernels and grids noted a call. A loop over grids would fill the disk."""
+
+NO_CONFIG = {"hash", "target", "name", "triton_version"}
+"""Fields of a compiled kernel's metadata that are told elsewhere or no choice of anybody."""
+
+
+class Launches:
+    """Writes the launches of one call.
+
+    :param write: takes each line of ``tuning.jsonl``.
+    :param node: the test under way.
+    :param skip: whether a launch is not the call's own: a tuner tries its candidates.
+    """
+
+    def __init__(
+        self,
+        write: Callable[[Mapping[str, Any]], None],
+        node: Callable[[], str],
+        skip: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._write = write
+        self._node = node
+        self._skip = skip
+        self._watching = False
+
+    @contextmanager
+    def watching(self, call: str) -> Iterator[None]:
+        """Note the launches in the body as the timed call *call*'s. One at a time."""
+        compiled = getattr(sys.modules.get(MODULE), "CompiledKernel", None)
+        original = getattr(compiled, "launch_metadata", None)
+        if compiled is None or original is None or self._watching:
+            yield
+            return
+        seen: dict[tuple[Any, ...], list[Any]] = {}
+        skip = self._skip
+
+        def launch_metadata(kernel: Any, grid: Any, *args: Any, **kwargs: Any) -> Any:
+            if not skip():
+                key = (id(kernel), _grid(grid))
+                if key in seen:
+                    seen[key][1] += 1
+                elif len(seen) < MOST_KERNELS:
+                    seen[key] = [kernel, 1]
+            return original(kernel, grid, *args, **kwargs)
+
+        compiled.launch_metadata = launch_metadata
+        self._watching = True
+        try:
+            yield
+        finally:
+            self._watching = False
+            compiled.launch_metadata = original
+            for order, ((_, grid), (kernel, count)) in enumerate(seen.items()):
+                facts = {"node": self._node(), "call": call, "order": order, "count": count}
+                self._write({"kind": "launch", "grid": list(grid), **describe(kernel), **facts})
+
+
+def _grid(grid: Any) -> tuple[int, ...]:
+    """Grid sizes, always three."""
+    sizes = [int(n) for n in grid] if isinstance(grid, (list, tuple)) else [int(grid)]
+    return (*sizes, 1, 1)[:3] if len(sizes) < 3 else tuple(sizes[:3])
+
+
+def describe(kernel: Any) -> dict[str, Any]:
+    """A compiled kernel as journalled: name, config, signature, constants, hash, registers.
+
+    Registers and spills are known once the binary was loaded, null before.
+    """
+    metadata = getattr(kernel, "metadata", None)
+    fields = metadata._asdict() if hasattr(metadata, "_asdict") else dict(metadata or {})
+    config = {n: _plain(v) for n, v in fields.items() if n not in NO_CONFIG and _is_plain(v)}
+    src = getattr(kernel, "src", None)
+    names = list(getattr(getattr(src, "fn", None), "arg_names", None) or ())
+    return {
+        "kernel": str(getattr(kernel, "name", None) or fields.get("name", "")),
+        "config": config,
+        "hash": str(getattr(kernel, "hash", "")),
+        "signature": _named(getattr(src, "signature", None), names),
+        "constexprs": _named(getattr(src, "constants", None), names),
+        "attributes": _named(getattr(src, "attrs", None), names),
+        "registers": _count(kernel, "n_regs"),
+        "spills": _count(kernel, "n_spills"),
+    }
+
+
+def _named(values: Any, names: list[str]) -> dict[str, Any]:
+    """Values by argument name. Versions key them by name, by position or by a path of these."""
+    if not isinstance(values, dict):
+        return {}
+    return {_argument(key, names): _plain(value) for key, value in values.items()}
+
+
+def _argument(key: Any, names: list[str]) -> str:
+    path = key if isinstance(key, tuple) else (key,)
+    first, rest = path[0] if path else "", path[1:]
+    if isinstance(first, int) and 0 <= first < len(names):
+        first = names[first]
+    return ".".join(str(part) for part in (first, *rest))
+
+
+def _count(kernel: Any, name: str) -> int | None:
+    value = getattr(kernel, name, None)
+    return value if isinstance(value, int) else None
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, (bool, int, float, str))
+
+
+def _plain(value: Any, depth: int = 4) -> Any:
+    if _is_plain(value):
+        return value
+    if depth and isinstance(value, (list, tuple)):
+        return [_plain(item, depth - 1) for item in value]
+    name = getattr(value, "__name__", None)
+    if isinstance(name, str):
+        return name
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", str(value))[:200]
