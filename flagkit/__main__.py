@@ -1,0 +1,5 @@
+"""``python -m flagkit``."""
+
+from flagkit.cli import main
+
+main()

@@ -1,0 +1,178 @@
+"""Puts the agent's parts together for one process: journals, timer, tuners, patches."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import nullcontext
+from functools import partial
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from flagkit.agent.device import DeviceTimer, test_stream
+from flagkit.agent.facts import device_facts
+from flagkit.agent.flaggems import FlagGemsAdapter
+from flagkit.agent.imports import ImportWatcher
+from flagkit.agent.inputs import Generators
+from flagkit.agent.journal import FileJournal, NullJournal
+from flagkit.agent.loading import Plugins
+from flagkit.agent.patches import patch_triton_testing
+from flagkit.agent.plan import PlanBook
+from flagkit.agent.session import Session
+from flagkit.agent.timing import HostTimer
+from flagkit.agent.tuning import TuningJournal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from flagkit.agent.config import AgentConfig
+    from flagkit.agent.timing import Timer
+    from flagkit.interfaces import Backend, StaleGuard, Switch, Tuner
+
+
+class Assembly:
+    """Owns what lives as long as the process."""
+
+    def __init__(self, config: AgentConfig) -> None:
+        self.config = config
+        self._plugins = Plugins()
+        self._backend: Backend | None = None
+        self._switch: Switch | None = None
+        self._journal = self._file("measurements.jsonl")
+        self._tuning_file = self._file("tuning.jsonl")
+        self.session = Session(
+            config,
+            self._journal,
+            PlanBook.load(config.replay),
+            make_timer=self._make_timer,
+            is_fatal=self._is_fatal,
+        )
+        self._watcher = ImportWatcher(lambda text: self.session.note("hook", text))
+        self._gems = FlagGemsAdapter(self.session)
+        self._tuning = TuningJournal(
+            write=self._tuning_file.write,
+            current=lambda: (self.session.current.node, self.session.next_call),
+            note=self.session.note,
+            replay=config.replay / "tuning.jsonl" if config.replay else None,
+            across_builds=config.across_builds,
+            generators=lambda: Generators(self.session.interface),
+        )
+
+    def start(self) -> None:
+        """Load the plug-ins and wait for the modules to patch. Each fails by itself."""
+        if self.config.backend:
+            self._backend = self._load("backend", self.config.backend)
+        if self.config.switch:
+            self._switch = self._load("switch", self.config.switch)
+        sys.meta_path.insert(0, self._watcher)
+        self._watcher.when(
+            "triton.testing",
+            lambda m: patch_triton_testing(m, self.session, lambda: self._tuning.in_tuner),
+        )
+        for plugin in self.config.tuners:
+            tuner: Tuner | None = self._load("tuner", plugin)
+            for name in tuner.modules if tuner else ():
+                self._watcher.when(name, partial(self._install, tuner))
+
+    def stale_guards(self) -> Sequence[StaleGuard]:
+        """The skip marks to lift: only where FlagGems itself runs on this backend's vendor."""
+        gems = sys.modules.get("flag_gems")
+        if self._backend is None or gems is None:
+            return ()
+        if getattr(gems, "vendor_name", None) != self._backend.gems_vendor:
+            return ()
+        return self._backend.stale_guards()
+
+    def collected(self) -> None:
+        """The suite is imported: hook FlagGems' classes, ask the switch what it sees."""
+        self._gems.install()
+        if self._switch is not None:
+            try:
+                facts = dict(self._switch.observe())
+            except Exception as error:
+                self.session.note("switch", f"observe() raised {type(error).__name__}: {error}")
+                facts = {}
+            if facts:
+                self._journal.write({"kind": "switch", "facts": facts})
+        self._device("start")
+
+    def stream(self) -> Any:
+        """A context in which the device works on one stream of its own, where it can."""
+        interface = self._interface()
+        return nullcontext() if interface is None else test_stream(interface)
+
+    def finish(self) -> None:
+        """Ask the device once more, for what changed while measuring."""
+        self._device("end")
+
+    def close(self) -> None:
+        """Close the journals and step out of the imports."""
+        self._journal.close()
+        self._tuning_file.close()
+        if self._watcher in sys.meta_path:
+            sys.meta_path.remove(self._watcher)
+
+    def _file(self, name: str) -> FileJournal | NullJournal:
+        directory = self.config.directory
+        if directory is None:
+            return NullJournal()
+        return FileJournal(directory / name, self._complain)
+
+    def _complain(self, text: str) -> None:
+        self.session.emit(f"[flagkit] {text}")
+
+    def _load(self, kind: str, plugin: Any) -> Any:
+        try:
+            return self._plugins.load(kind, plugin)
+        except Exception as error:
+            self.session.note(
+                f"{kind}-failed", f"{plugin.name}: {type(error).__name__}: {error}"
+            )
+            return None
+
+    def _install(self, tuner: Any, module: ModuleType) -> None:
+        tuner.install(module, self._tuning)
+
+    def _interface(self) -> ModuleType | None:
+        """The device's module, once the benchmark has loaded what it stands on.
+
+        A backend whose interface cannot be had gives an empty one: each call then falls
+        back to the benchmark's own timer and says why. The host's clock would measure
+        launches, not work.
+        """
+        if self.session.interface is None and self._backend is not None:
+            if "torch" not in sys.modules:
+                return None
+            try:
+                self.session.interface = self._backend.device_interface()
+            except Exception as error:
+                self.session.note("device-interface", f"{type(error).__name__}: {error}")
+                self.session.interface = ModuleType("no_device_interface")
+        return self.session.interface
+
+    def _make_timer(self) -> Timer:
+        interface = self._interface()
+        if interface is None or self._backend is None:
+            return HostTimer()
+        graph_class, reason = None, ""
+        try:
+            graph_class = self._plugins.graph_class(self._backend.name, interface)
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+            self.session.note("graph-class", reason)
+        return DeviceTimer(
+            interface,
+            graph_class,
+            requested=self.config.timing,
+            is_fatal=self._is_fatal,
+            emit=self.session.emit,
+        )
+
+    def _is_fatal(self, error: BaseException) -> bool:
+        return self._backend is not None and self._backend.is_fatal(error)
+
+    def _device(self, when: str) -> None:
+        interface = self._interface()
+        if interface is None or self._backend is None:
+            return
+        facts = device_facts(self._backend.name, interface, 0)
+        self._journal.write({"kind": "facts", "when": when, "device": facts})

@@ -1,0 +1,83 @@
+"""Puts the session in the place of Triton's timers, with their signatures kept."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import statistics
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import ModuleType
+
+    from flagkit.agent.session import Session, Timed
+
+
+def patch_triton_testing(
+    module: ModuleType, session: Session, in_tuner: Callable[[], bool]
+) -> None:
+    """Replace ``do_bench`` and ``do_bench_cudagraph`` of ``triton.testing``.
+
+    A call from inside a tuner, or from inside a call that is being timed, goes to the
+    original: a tuner compares its candidates by its own clock, on both sides alike.
+    """
+    for name in ("do_bench", "do_bench_cudagraph"):
+        original = getattr(module, name, None)
+        if original is not None:
+            setattr(module, name, _timed(original, session, in_tuner))
+
+
+def _timed(
+    original: Callable[..., Any], session: Session, in_tuner: Callable[[], bool]
+) -> Callable[..., Any]:
+    signature = inspect.signature(original)
+
+    @functools.wraps(original)
+    def do_bench(*args: Any, **kwargs: Any) -> Any:
+        if session.busy or in_tuner():
+            return original(*args, **kwargs)
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        asked = bound.arguments
+        everything = {k: v for k, v in asked.items() if k not in ("quantiles", "return_mode")}
+        timed = session.time(
+            asked["fn"],
+            grad_to_none=asked.get("grad_to_none") or (),
+            original_all=lambda: original(**everything, return_mode="all"),
+        )
+        return answer(timed, asked.get("quantiles"), asked.get("return_mode") or "mean")
+
+    return do_bench
+
+
+def answer(timed: Timed, quantiles: Sequence[float] | None, return_mode: str) -> Any:
+    """What ``do_bench`` would return for the samples, in ms.
+
+    A single number carries its call's id.
+    """
+    samples = timed.measurement.samples_ms
+    if quantiles is not None:
+        if not samples:
+            found = [float("nan")] * len(quantiles)
+        else:
+            found = [quantile(samples, q) for q in quantiles]
+        return found[0] if len(found) == 1 else found
+    if return_mode == "all":
+        return list(samples)
+    latency = timed.latency
+    if return_mode in ("min", "max") and samples:
+        value = min(samples) if return_mode == "min" else max(samples)
+        return type(latency)(value, latency.call)
+    if return_mode == "mean" and samples:
+        return type(latency)(statistics.fmean(samples), latency.call)
+    return latency
+
+
+def quantile(samples: Sequence[float], q: float) -> float:
+    """The *q*-quantile by linear interpolation, as ``torch.quantile`` defines it."""
+    ordered = sorted(samples)
+    place = q * (len(ordered) - 1)
+    low = int(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)

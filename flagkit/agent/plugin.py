@@ -1,0 +1,174 @@
+"""The pytest plug-in: ``python -m pytest SUITE -s -p flagkit.agent.plugin``.
+
+Without a configuration from the host (see :mod:`flagkit.agent.config`) the fixture works
+and nothing is journalled, so that a suite runs by itself too.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from flagkit.agent.assembly import Assembly
+from flagkit.agent.config import AgentConfig
+from flagkit.agent.guards import lift
+from flagkit.agent.session import Label, Session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Sequence
+
+    from flagkit.agent.timing import Latency
+
+BUILTIN_MARKS = frozenset(
+    ("parametrize", "skip", "skipif", "xfail", "usefixtures", "filterwarnings", "timeout")
+)
+
+
+class Bench:
+    """The fixture ``flagkit_bench``: times a call and gives its latency in ms.
+
+    ``op``, ``dtype`` and ``size_detail`` name the row; without them the operator is the
+    test's first own mark, else its name. The number returned carries the call's id.
+    Raises what *fn* raises.
+    """
+
+    def __init__(self, session: Session, op: str) -> None:
+        self._session = session
+        self._op = op
+
+    def __call__(
+        self,
+        fn: Callable[[], Any],
+        *,
+        op: str = "",
+        dtype: str = "unknown",
+        size_detail: str = "",
+        grad_to_none: Sequence[Any] = (),
+    ) -> Latency:
+        """Time *fn*; one journalled row."""
+        label = Label(op=op or self._op, dtype=dtype, size_detail=size_detail)
+        return self._session.time(fn, label=label, role="row", grad_to_none=grad_to_none).latency
+
+    def regime_line(self, latency: Latency, op: str = "") -> str:
+        """The line to print before a table, so that the log alone tells how it was timed."""
+        return self._session.regime_line(getattr(latency, "call", None), op or self._op)
+
+
+class AgentPlugin:
+    """Follows the tests of one benchmark process and journals how each ended."""
+
+    def __init__(self, assembly: Assembly) -> None:
+        self.assembly = assembly
+        self.session = assembly.session
+        self._outcomes: dict[str, dict[str, Any]] = {}
+
+    @pytest.fixture
+    def flagkit_bench(self, request: pytest.FixtureRequest) -> Bench:
+        """Times a call: ``flagkit_bench(fn, op=..., dtype=..., size_detail=...) -> ms``."""
+        own = (m.name for m in request.node.iter_markers() if m.name not in BUILTIN_MARKS)
+        return Bench(self.session, next(own, request.node.name))
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Lift the skip marks that are out of date for this backend."""
+        guards = self.assembly.stale_guards()
+        if not guards:
+            return
+        lifted, absent = lift(items, guards)
+        for text in lifted:
+            self.session.note("guard-lifted", text)
+        for text in absent:
+            self.session.note("guard-absent", text)
+
+    def pytest_collection_finish(self) -> None:
+        """Every benchmark module is loaded now."""
+        self.assembly.collected()
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """A file that could not be collected is a reason for missing rows."""
+        if report.failed:
+            self._test_line(
+                report.nodeid, outcome="failed", when="collect", reason=_reason(report)
+            )
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """One seed per test, fixtures included."""
+        self.session.begin(item.nodeid)
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, None]:
+        """The test body runs under one stream, so that a backward shares its forward's."""
+        self.session.seed()
+        with self.assembly.stream():
+            yield
+        if self.session.fatal:
+            item.session.shouldstop = f"the device is dead: {self.session.fatal}"
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep the phase that decided the test; write it when the test is over."""
+        kept = self._outcomes.setdefault(
+            report.nodeid, {"outcome": "passed", "when": "call", "reason": "", "seconds": 0.0}
+        )
+        kept["seconds"] = round(kept["seconds"] + report.duration, 3)
+        if report.outcome != "passed" and kept["outcome"] == "passed":
+            kept.update(outcome=report.outcome, when=report.when, reason=_reason(report))
+        if report.when == "teardown":
+            self._test_line(report.nodeid, **self._outcomes.pop(report.nodeid))
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        """The last line: without it the host knows the process died."""
+        self.assembly.finish()
+        self.session.journal.write(
+            {"kind": "end", "exit": int(exitstatus), "time": _now()}
+        )
+        self.assembly.close()
+
+    def _test_line(self, node: str, **facts: Any) -> None:
+        self.session.journal.write({"kind": "test", "node": node, **facts})
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Build the session and register what follows the tests."""
+    orders = AgentConfig.load(os.environ)
+    assembly = Assembly(orders or AgentConfig())
+    plugin = AgentPlugin(assembly)
+    config.pluginmanager.register(plugin, "flagkit-agent")
+    plugin.session.journal.write(
+        {
+            "kind": "start",
+            "schema": 1,
+            "side": assembly.config.side,
+            "op": assembly.config.op,
+            "backend": assembly.config.backend.name if assembly.config.backend else "",
+            "timing": assembly.config.timing,
+            "seed": assembly.config.seed,
+            "python": sys.version.split()[0],
+            "executable": sys.executable,
+            "pid": os.getpid(),
+            "time": _now(),
+        }
+    )
+    assembly.start()
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+
+
+def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
+    """The message of a failed or skipped phase, on one line."""
+    longrepr = report.longrepr
+    crash = getattr(longrepr, "reprcrash", None)
+    if crash is not None:
+        text = str(crash.message)
+    elif isinstance(longrepr, tuple):
+        text = str(longrepr[2])
+    else:
+        text = str(longrepr or "").strip().rsplit("\n", 1)[-1]
+    return " ".join(text.split())[:500]

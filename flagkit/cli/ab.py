@@ -1,0 +1,270 @@
+"""``flagkit ab``: the main job."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from flagkit import errors
+from flagkit.cli.options import (
+    ComposedCommand,
+    PluginName,
+    belonging,
+    check_output,
+    registry,
+    reporter_options,
+)
+from flagkit.cli.outcome import deliver, exit_code
+from flagkit.cli.show import CampaignLog, Display
+from flagkit.compare.verdicts import parse_fail_on
+from flagkit.experiment import schedule
+from flagkit.experiment.campaign import Campaign
+from flagkit.experiment.preflight import verify_switch
+from flagkit.experiment.report import write_reports
+from flagkit.experiment.request import Request
+from flagkit.experiment.rundir import RunDir
+from flagkit.plugins import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from flagkit.experiment.campaign import Operator
+    from flagkit.interfaces import Reporter
+    from flagkit.plugins import Registry
+
+
+def measuring_options(command: Any) -> Any:
+    """What ``ab`` and ``run`` share: what is measured, and how."""
+    for option in (
+        click.option(
+            "--timeout", "timeout_s", type=float, metavar="S", help="End one side after S seconds."
+        ),
+        click.option("--seed", type=int, default=0, show_default=True, help="Of every test."),
+        click.option("--device", type=int, default=0, show_default=True, help="Device number."),
+        click.option(
+            "--control",
+            type=click.Choice(["none", "torch"]),
+            default="none",
+            show_default=True,
+            help="Keep FlagGems' torch column: the same code on both sides.",
+        ),
+        click.option(
+            "--timing",
+            type=click.Choice(["graph", "event"]),
+            default="graph",
+            show_default=True,
+            help="Replay captured graphs, or launch between events as do_bench does.",
+        ),
+        click.option(
+            "--dtype", "dtypes", multiple=True, metavar="DTYPE", help="FlagGems dtype; repeatable."
+        ),
+        click.option(
+            "--level",
+            type=click.Choice(["core", "comprehensive"]),
+            default="core",
+            show_default=True,
+            help="FlagGems' shapes.",
+        ),
+        click.option(
+            "--python",
+            type=click.Path(path_type=Path),
+            help="The benchmark's Python; nothing is installed there.  [default: this one]",
+        ),
+        click.option(
+            "--suite",
+            type=click.Path(path_type=Path),
+            help="A file or folder of pytest benchmarks, instead of FlagGems'.",
+        ),
+        click.option(
+            "--gems-root",
+            type=click.Path(path_type=Path),
+            envvar="FLAGKIT_GEMS_ROOT",
+            show_envvar=True,
+            help="A FlagGems checkout.",
+        ),
+        click.option(
+            "--ops", metavar='"OP OP:FILE ..."', help="Operators, by pytest mark.  [default: all]"
+        ),
+        click.option(
+            "--runs-dir",
+            type=click.Path(path_type=Path),
+            default=Path("runs"),
+            show_default=True,
+            help="Where run directories go.",
+        ),
+        click.option("--backend", type=PluginName(Kind.BACKEND), required=True, help="The device."),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command(name="ab", cls=ComposedCommand)
+@reporter_options
+@click.option("--dry-run", is_flag=True, help="Show both sides and all that differs; run nothing.")
+@click.option(
+    "--resume",
+    type=click.Path(path_type=Path),
+    metavar="RUN_DIR",
+    help="Go on with a run directory: finished sides are kept.",
+)
+@click.option(
+    "--allow-diff",
+    multiple=True,
+    metavar="NAME",
+    help="Let the sides differ in this variable too; repeatable.",
+)
+@click.option("--check", is_flag=True, help="Compare the sides' outputs too.")
+@click.option(
+    "--no-verify",
+    "verify",
+    flag_value=False,
+    default=True,
+    help="Do not check that the switch's variables are read by what is installed.",
+)
+@click.option("--rounds", type=click.IntRange(1, 99), default=1, show_default=True)
+@measuring_options
+@click.option("--switch", type=PluginName(Kind.SWITCH), required=True, help="What differs.")
+@click.pass_context
+def command(ctx: click.Context, /, **given: Any) -> int:
+    """Run operators with the switch off (recording), then on (replaying).
+
+    The chosen switch and backend add options of their own: see
+    `flagkit ab --switch rlc --backend musa --help`.
+    """
+    check_output(given["output"], given["force"])
+    for verdict in given["fail_on"]:
+        parse_fail_on(verdict)
+    found = registry(ctx)
+    reporter = found.reporter(given["reporter"])
+    request = request_from(given)
+    campaign = Campaign(request, found, os.environ)
+    if given["dry_run"]:
+        return _dry_run(campaign, given["runs_dir"])
+    answer = campaign.availability()
+    if not answer.ok:
+        raise errors.UnavailableError("backend", request.backend, answer.reason)
+    operators = campaign.operators()
+    if request.verify:
+        verify_switch(campaign)
+    for operator in operators:
+        schedule.check_differences(campaign, RunDir(root=given["runs_dir"]), operator)
+    return _measure(campaign, operators, reporter, given, found)
+
+
+def request_from(given: dict[str, Any]) -> Request:
+    """The request that the options make."""
+    python = given["python"]
+    return Request(
+        switch=given["switch"],
+        backend=given["backend"],
+        python=interpreter(python),
+        ops=tuple((given["ops"] or "").split()),
+        suite=_absolute(given["suite"]),
+        gems_root=_absolute(given["gems_root"]),
+        level=given["level"],
+        dtypes=given["dtypes"],
+        timing=given["timing"],
+        control=given["control"],
+        device=given["device"],
+        rounds=given.get("rounds", 1),
+        seed=given["seed"],
+        timeout_s=given["timeout_s"],
+        verify=given.get("verify", True),
+        check=given.get("check", False),
+        allow_diff=given.get("allow_diff", ()),
+        switch_options=belonging(given["switch"], given) if given["switch"] else {},
+        backend_options=belonging(given["backend"], given),
+    )
+
+
+def interpreter(path: Path | None) -> Path:
+    """The benchmark's Python, absolute but with links kept: a virtual environment's
+    interpreter is a link, and its target would not see the environment's packages."""
+    if path is None:
+        return Path(sys.executable)
+    if not path.exists():
+        raise errors.UsageError(f"--python {path}: no such file")
+    if path.is_dir():
+        raise errors.UsageError(f"--python {path}: a directory; name the interpreter in it")
+    return path.absolute()
+
+
+def _absolute(path: Path | None) -> Path | None:
+    return path.absolute() if path else None
+
+
+def _measure(
+    campaign: Campaign,
+    operators: Sequence[Operator],
+    reporter: Reporter,
+    given: dict[str, Any],
+    found: Registry,
+) -> int:
+    request = campaign.request
+    if given["resume"]:
+        rundir = RunDir.open(given["resume"].absolute())
+    else:
+        rundir = RunDir.create(
+            given["runs_dir"].absolute(), f"{request.switch}-{request.backend}", datetime.now()
+        )
+        schedule.begin(campaign, rundir, operators)
+    options = belonging(reporter.name, given)
+    terminal = found.reporter("terminal")
+    own = reporter.name == "terminal" and given["output"] is None
+    display = Display(
+        CampaignLog(rundir.root / "campaign.log"),
+        operators=len(operators),
+        render=lambda report: terminal.render([report], {}),
+        results_on_stdout=own,
+    )
+    display.said(f"run directory: {near(rundir.root)}")
+    for problem in campaign.tuner_problems:
+        display.said(f"not replayed: {problem}")
+    result = schedule.run(campaign, rundir, operators, display)
+    write_reports(rundir, result.reports, found)
+    if own:
+        if len(result.reports) > 1:
+            click.echo(closing_table(result.reports))
+    elif result.reports:
+        deliver(result.reports, reporter, options, given["output"])
+    return exit_code(result.reports, given["fail_on"], failed=bool(result.failed))
+
+
+def _dry_run(campaign: Campaign, runs_dir: Path) -> int:
+    rundir = RunDir(root=runs_dir / "RUN")
+    for operator in campaign.operators(required=False):
+        before, after, found = schedule.check_differences(campaign, rundir, operator)
+        click.echo(f"{operator.op}:")
+        for spec in (before, after):
+            click.echo(f"  {spec.side} ({campaign.switch.name} {spec.arm})")
+            click.echo(f"    in {spec.cwd}")
+            click.echo(f"    {shlex.join(spec.command)}")
+        if campaign.switch.control:
+            click.echo("  control: both sides run the same code")
+        for kind, title in (("switch", "the switch"), ("private", "private paths")):
+            click.echo(f"  differs, {title}:")
+            for item in found:
+                if item.kind == kind:
+                    click.echo(f"    {item.name}: {_shown(item.before)} against "
+                               f"{_shown(item.after)}")
+    return 0
+
+
+def _shown(value: str | None) -> str:
+    return "(unset)" if value is None else value or "(empty)"
+
+
+def near(path: Path) -> str:
+    """*path* from here, where it is below here."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+

@@ -1,0 +1,105 @@
+"""``flagkit compare``: two logs, or two directories of runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from flagkit.cli.options import (
+    ComposedCommand,
+    PluginName,
+    belonging,
+    check_output,
+    registry,
+    reporter_options,
+)
+from flagkit.cli.outcome import deliver, exit_code
+from flagkit.compare.ranges import compare_rounds
+from flagkit.compare.verdicts import parse_fail_on
+from flagkit.errors import NothingPairedError, UsageError
+from flagkit.experiment.directories import by_operator, is_side, read_any
+from flagkit.plugins import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from flagkit.model import RangeReport, RunLog
+    from flagkit.plugins import Registry
+
+
+@click.command(name="compare", cls=ComposedCommand)
+@reporter_options
+@click.option("--parser", type=PluginName(Kind.PARSER), help="The logs' format.  [default: found]")
+@click.option("--label", help="The report's name.  [default: the operator's]")
+@click.option(
+    "--round",
+    "rounds",
+    nargs=2,
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="BEFORE AFTER",
+    help="A further round of the same pair; repeatable.",
+)
+@click.argument("before", type=click.Path(path_type=Path))
+@click.argument("after", type=click.Path(path_type=Path))
+@click.pass_context
+def command(ctx: click.Context, /, **given: Any) -> int:
+    """Pair the rows of BEFORE and AFTER and report the range of speedups.
+
+    Each is a log of any known format or one side's directory; two directories of runs
+    are paired by operator.
+    """
+    check_output(given["output"], given["force"])
+    for verdict in given["fail_on"]:
+        parse_fail_on(verdict)
+    found = registry(ctx)
+    reporter = found.reporter(given["reporter"])
+    pairs = [(given["before"], given["after"]), *given["rounds"]]
+    reports = _reports(pairs, found, given["parser"], given["label"])
+    deliver(reports, reporter, belonging(reporter.name, given), given["output"])
+    return exit_code(reports, given["fail_on"])
+
+
+def _reports(
+    pairs: Sequence[tuple[Path, Path]], found: Registry, parser: str | None, label: str | None
+) -> list[RangeReport]:
+    folders = [path.is_dir() and not is_side(path) for pair in pairs for path in pair]
+    if any(folders):
+        if not all(folders):
+            raise UsageError("compare two logs or two directories of runs, not one of each")
+        return _by_operator(pairs, found, parser)
+    logs = [tuple(read_any(path, found, parser) for path in pair) for pair in pairs]
+    rounds = [(before, after) for before, after in logs]
+    return [compare_rounds(rounds, label=label or _label(rounds[0], pairs[0]))]
+
+
+def _by_operator(
+    pairs: Sequence[tuple[Path, Path]], found: Registry, parser: str | None
+) -> list[RangeReport]:
+    sides = [tuple(by_operator(path, found, parser) for path in pair) for pair in pairs]
+    before, after = sides[0]
+    both = [op for op in before if op in after]
+    if not both:
+        raise NothingPairedError(
+            f"no operator is in both directories: {', '.join(before)} against {', '.join(after)}"
+        )
+    reports = []
+    for op in dict.fromkeys([*before, *after]):
+        rounds = [(b.get(op, _none(op)), a.get(op, _none(op))) for b, a in sides]
+        reports.append(compare_rounds(rounds, label=op))
+    return reports
+
+
+def _none(op: str) -> RunLog:
+    from flagkit.model import RunLog
+
+    return RunLog(incomplete=(f"it has no run of {op}",))
+
+
+def _label(logs: tuple[RunLog, RunLog], paths: tuple[Path, Path]) -> str:
+    ops = {row.key.op for log in logs for row in log.rows}
+    if len(ops) == 1:
+        return ops.pop()
+    return f"{paths[0].name} against {paths[1].name}"

@@ -1,0 +1,56 @@
+"""From reports to text, files and an exit code, for every command that has reports."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from flagkit.compare.verdicts import parse_fail_on, trips
+from flagkit.errors import NothingPairedError
+from flagkit.experiment.rundir import write_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from flagkit.interfaces import Reporter
+    from flagkit.model import RangeReport
+
+
+def deliver(
+    reports: Sequence[RangeReport],
+    reporter: Reporter,
+    options: Mapping[str, Any],
+    output: Path | None,
+) -> None:
+    """Render and write: to *output*, else to stdout."""
+    text = reporter.render(reports, options)
+    if output is None:
+        click.echo(text, nl=not text.endswith("\n"))
+    else:
+        write_text(output, text if text.endswith("\n") else text + "\n")
+
+
+def exit_code(
+    reports: Sequence[RangeReport], fail_on: Sequence[str], *, failed: bool = False
+) -> int:
+    """The command's code; raises :class:`NothingPairedError` if no report has a pair.
+
+    A tripped ``--fail-on`` is told on stderr and outranks a failed run, whose reports
+    still stand.
+    """
+    if not any(report.pairs for report in reports):
+        if failed and not reports:
+            return 1
+        raise NothingPairedError(
+            "nothing was paired, so there is no range: see the rows listed as unpaired"
+        )
+    for verdict in fail_on:
+        rule = parse_fail_on(verdict)
+        for report in reports:
+            reason = trips(report, rule)
+            if reason:
+                click.echo(f"flagkit: --fail-on {verdict}: {reason}", err=True)
+                return rule.exit_code
+    return 1 if failed or not all(report.pairs for report in reports) else 0

@@ -1,0 +1,116 @@
+"""``flagkit run``: one side by itself."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from flagkit import errors
+from flagkit.cli.ab import measuring_options, near, request_from
+from flagkit.cli.options import ComposedCommand, registry
+from flagkit.cli.show import CampaignLog, Display
+from flagkit.experiment import schedule
+from flagkit.experiment.campaign import Campaign
+from flagkit.experiment.collect import collect
+from flagkit.experiment.directories import is_side
+from flagkit.experiment.request import Step
+from flagkit.experiment.rundir import RECEIPT, RunDir, folder_name
+
+if TYPE_CHECKING:
+    from flagkit.experiment.campaign import Operator
+
+
+@click.command(name="run", cls=ComposedCommand)
+@click.option(
+    "--replay-from",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Replay the plans and tuner decisions of an earlier `flagkit run` or `flagkit ab`.",
+)
+@click.option(
+    "--record",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Record into DIR.  [default: a new directory in --runs-dir]",
+)
+@measuring_options
+@click.pass_context
+def command(ctx: click.Context, /, **given: Any) -> int:
+    """Run one side: each operator's benchmark once, recorded or replayed.
+
+    Two such runs are compared with `flagkit compare DIR DIR`.
+    """
+    if given["record"] and given["replay_from"]:
+        raise errors.UsageError("--record and --replay-from exclude each other")
+    replay = given["replay_from"]
+    if replay is not None and not replay.is_dir():
+        raise errors.UsageError(f"--replay-from {replay}: no such directory")
+    campaign = Campaign(request_from({**given, "switch": ""}), registry(ctx), os.environ)
+    answer = campaign.availability()
+    if not answer.ok:
+        raise errors.UnavailableError("backend", given["backend"], answer.reason)
+    operators = campaign.operators()
+    sources = {operator.op: _source(replay, operator.op) for operator in operators}
+    rundir = _directory(given)
+    schedule.begin(campaign, rundir, operators)
+    display = Display(
+        CampaignLog(rundir.root / "campaign.log"),
+        operators=len(operators),
+        render=lambda report: "",
+        results_on_stdout=False,
+    )
+    display.said(f"run directory: {near(rundir.root)}")
+    failed = False
+    for operator in operators:
+        try:
+            problem = _one(campaign, rundir, operator, sources[operator.op], display)
+        except errors.FlagkitError as error:
+            problem = str(error)
+        if problem:
+            failed = True
+            display.failed(operator.op, problem)
+    return 1 if failed else 0
+
+
+def _one(
+    campaign: Campaign, rundir: RunDir, operator: Operator, source: Path | None, display: Display
+) -> str:
+    """Run one operator; what is wrong with it, empty if nothing."""
+    directory = rundir.root / folder_name(operator.op)
+    if (directory / RECEIPT).is_file():
+        raise errors.RunError(f"{directory} holds a finished run; record into another directory")
+    step = Step(op=operator.op, side="after" if source else "before", round=1)
+    spec = campaign.spec(operator, step, directory, rundir.harness)
+    schedule.run_side(campaign, spec, source, display)
+    log = collect(directory, campaign.registry)
+    click.echo(f"{operator.op}: {len(log.rows)} rows in {near(directory)}")
+    return "; ".join(log.incomplete)
+
+
+def _directory(given: dict[str, Any]) -> RunDir:
+    if given["record"] is None:
+        name = f"run-{given['backend']}"
+        return RunDir.create(given["runs_dir"].absolute(), name, datetime.now())
+    root = given["record"].absolute()
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise errors.RunError(f"cannot make {root}: {error.strerror or error}") from error
+    if any(root.iterdir()):
+        raise errors.UsageError(f"--record {given['record']}: the directory is not empty")
+    return RunDir(root=root)
+
+
+def _source(replay: Path | None, op: str) -> Path | None:
+    """The side to replay for *op*: of a single run, of a campaign, or the directory itself."""
+    if replay is None:
+        return None
+    name = folder_name(op)
+    for place in (replay / name, replay / name / "before", replay):
+        if is_side(place):
+            return place.absolute()
+    raise errors.UsageError(f"--replay-from {replay}: it has no run of {op!r}")

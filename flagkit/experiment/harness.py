@@ -1,0 +1,88 @@
+"""Copies the code that will measure into the run directory, with its digests.
+
+The benchmark's Python is the vendor's: nothing is installed there. The copy is what it
+runs, so that a run keeps the very code that measured it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flagkit.errors import RunError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+SUMS = "SHA256SUMS"
+
+
+def copy_harness(destination: Path, modules: Iterable[str]) -> None:
+    """Copy flagkit and the top-level packages of *modules*; write :data:`SUMS`.
+
+    Raises :class:`RunError` for a module that has no files to copy or a full disk.
+    """
+    try:
+        destination.mkdir(parents=True, exist_ok=True)
+        for top in dict.fromkeys(name.partition(".")[0] for name in ("flagkit", *modules)):
+            _copy(top, destination)
+        lines = [f"{sha256(path)}  {name}\n" for name, path in files(destination)]
+        (destination / SUMS).write_text("".join(lines), encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise RunError(f"cannot copy the harness to {destination}: {error}") from error
+
+
+def _copy(top: str, destination: Path) -> None:
+    spec = importlib.util.find_spec(top)
+    if spec is None:
+        raise RunError(f"cannot copy the plug-in package {top!r}: it is not importable")
+    if spec.submodule_search_locations:
+        for folder in spec.submodule_search_locations:
+            shutil.copytree(
+                folder,
+                destination / top,
+                ignore=shutil.ignore_patterns("__pycache__", "*.pyc", ".*"),
+                dirs_exist_ok=True,
+            )
+    elif spec.origin and Path(spec.origin).is_file():
+        shutil.copy2(spec.origin, destination / Path(spec.origin).name)
+    else:
+        raise RunError(f"cannot copy the plug-in package {top!r}: it has no files")
+
+
+def files(root: Path) -> Iterator[tuple[str, Path]]:
+    """Every source file under *root* by its relative name, sorted; no byte code."""
+    for path in sorted(root.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts and path.name != SUMS:
+            yield path.relative_to(root).as_posix(), path
+
+
+def sha256(path: Path) -> str:
+    """The file's digest in hexadecimal."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def check_sums(root: Path) -> list[str]:
+    """What changed under *root* since :func:`copy_harness`: one line a file, empty if nothing."""
+    try:
+        lines = (root / SUMS).read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        return [f"{root / SUMS}: {error.strerror or error}"]
+    recorded = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+    found = {name: sha256(path) for name, path in files(root)}
+    changed = []
+    for name in sorted({*recorded, *found}):
+        if name not in found:
+            changed.append(f"{name}: missing")
+        elif name not in recorded:
+            changed.append(f"{name}: added")
+        elif recorded[name] != found[name]:
+            changed.append(f"{name}: changed")
+    return changed

@@ -1,0 +1,126 @@
+"""A campaign's directory: it is the campaign's journal, and nothing in it is overwritten."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flagkit.errors import InputError, RunError
+from flagkit.model import SIDES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from flagkit.model import Side
+
+CAMPAIGN, RECEIPT = "campaign.json", "receipt.json"
+_SAFE = re.compile(r"[^A-Za-z0-9_.+-]+")
+
+
+def folder_name(op: str) -> str:
+    """A folder for *op* that stays inside the run directory whatever the name holds."""
+    name = _SAFE.sub("_", op).lstrip(".-")[:100]
+    return name or "_"
+
+
+def side_name(side: Side, round_: int) -> str:
+    """``before``, ``after``, and ``before.2`` for a later round."""
+    return side if round_ == 1 else f"{side}.{round_}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunDir:
+    """The layout of a campaign on disk."""
+
+    root: Path
+
+    @classmethod
+    def create(cls, parent: Path, name: str, now: datetime) -> RunDir:
+        """Make ``<parent>/<time>-<name>``, with a number behind it where that exists."""
+        stem = f"{now:%Y%m%d-%H%M%S}-{folder_name(name)}"
+        for nth in range(1, 1000):
+            root = parent / (stem if nth == 1 else f"{stem}-{nth}")
+            try:
+                root.mkdir(parents=True)
+            except FileExistsError:
+                continue
+            except OSError as error:
+                raise RunError(
+                    f"cannot make the run directory {root}: {error.strerror}; "
+                    "choose another place with --runs-dir"
+                ) from error
+            return cls(root=root)
+        raise RunError(f"cannot make a new run directory under {parent}: too many of one second")
+
+    @classmethod
+    def open(cls, root: Path) -> RunDir:
+        """An existing run directory; raises :class:`InputError` if it is none."""
+        if not root.is_dir():
+            raise InputError(f"{root}: no such directory")
+        if not (root / CAMPAIGN).is_file():
+            raise InputError(f"{root}: not a run directory: it has no {CAMPAIGN}")
+        return cls(root=root)
+
+    @property
+    def harness(self) -> Path:
+        """The code that measures."""
+        return self.root / "harness"
+
+    def side(self, op: str, side: Side, round_: int = 1) -> Path:
+        """One side's directory."""
+        return self.root / folder_name(op) / side_name(side, round_)
+
+    def campaign(self) -> dict[str, Any]:
+        """What was asked; raises :class:`InputError` if it cannot be read."""
+        return read_json(self.root / CAMPAIGN)
+
+    def rounds(self, op: str) -> Iterator[tuple[Path, Path]]:
+        """The (before, after) directories of every round both of whose sides finished."""
+        for round_ in range(1, 1000):
+            pair = tuple(self.side(op, side, round_) for side in SIDES)
+            if not all(path.is_dir() for path in pair):
+                return
+            if all((path / RECEIPT).is_file() for path in pair):
+                yield pair[0], pair[1]
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """An object from a file; raises :class:`InputError` in one line."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from error
+    except ValueError as error:
+        raise InputError(f"{path}: not valid JSON: {error}") from error
+    if not isinstance(data, dict):
+        raise InputError(f"{path}: not a JSON object")
+    return data
+
+
+def write_json(path: Path, data: Mapping[str, Any]) -> None:
+    """Write *data* whole or not at all."""
+    write_text(path, json.dumps(data, indent=2, default=str) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write *text* whole or not at all; raises :class:`RunError` in one line."""
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            Path(name).chmod(0o644)
+            Path(name).replace(path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise RunError(f"cannot write {path}: {error.strerror or error}") from error

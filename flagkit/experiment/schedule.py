@@ -1,0 +1,156 @@
+"""Runs a campaign: side after side, operator after operator, each kept as it finishes."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+import flagkit
+from flagkit import errors
+from flagkit.experiment import receipts, sides
+from flagkit.experiment.harness import copy_harness
+from flagkit.experiment.process import run_child
+from flagkit.experiment.progress import RowCounter
+from flagkit.experiment.report import report_operator
+from flagkit.experiment.request import steps
+from flagkit.experiment.rundir import CAMPAIGN, RECEIPT, write_json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from flagkit.experiment.campaign import Campaign, Operator
+    from flagkit.experiment.progress import Progress
+    from flagkit.experiment.rundir import RunDir
+    from flagkit.experiment.sides import Difference, SideSpec
+    from flagkit.model import RangeReport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What a campaign came to. ``failed`` maps operators to what went wrong."""
+
+    reports: tuple[RangeReport, ...]
+    failed: dict[str, str]
+
+
+def begin(campaign: Campaign, rundir: RunDir, operators: Sequence[Operator]) -> None:
+    """Write what was asked, and copy the code that will measure. Both before any run."""
+    plan = [
+        {"op": step.op, "side": step.side, "round": step.round}
+        for operator in operators
+        for step in steps(operator.op, campaign.request.rounds)
+    ]
+    write_json(
+        rundir.root / CAMPAIGN,
+        {
+            "schema": 1,
+            "flagkit": flagkit.__version__,
+            "created": _now(),
+            "control": campaign.switch.control,
+            "arms": list(campaign.switch.arms),
+            "request": campaign.request.to_json(),
+            "plan": plan,
+        },
+    )
+    copy_harness(rundir.harness, campaign.modules())
+
+
+def run(
+    campaign: Campaign, rundir: RunDir, operators: Sequence[Operator], progress: Progress
+) -> Result:
+    """Run what has no receipt yet. One operator failing does not stop the next."""
+    reports, failed = [], {}
+    for operator in operators:
+        try:
+            _run_operator(campaign, rundir, operator, progress)
+            report = report_operator(rundir, operator.op, campaign.registry, campaign.switch)
+        except errors.FlagkitError as error:
+            failed[operator.op] = str(error)
+            progress.failed(operator.op, str(error))
+        else:
+            reports.append(report)
+            progress.reported(report)
+    return Result(reports=tuple(reports), failed=failed)
+
+
+def _run_operator(
+    campaign: Campaign, rundir: RunDir, operator: Operator, progress: Progress
+) -> None:
+    recorded = rundir.side(operator.op, "before")
+    for step in steps(operator.op, campaign.request.rounds):
+        directory = rundir.side(operator.op, step.side, step.round)
+        if (directory / RECEIPT).is_file():
+            continue
+        first = step.side == "before" and step.round == 1
+        spec = campaign.spec(operator, step, directory, rundir.harness)
+        run_side(campaign, spec, None if first else recorded, progress)
+
+
+def run_side(
+    campaign: Campaign, spec: SideSpec, replay: Path | None, progress: Progress
+) -> None:
+    """Run one process to its receipt. Raises :class:`flagkit.errors.RunError`."""
+    _make(spec.directory)
+    write_json(spec.directory / "agent.json", campaign.agent_config(spec, replay))
+    counter = RowCounter(spec.directory / "measurements.jsonl")
+    started, mark = _now(), time.monotonic()
+    progress.started(spec.op, spec.side, spec.round)
+    outcome = run_child(
+        spec.command,
+        environ=spec.environ,
+        cwd=spec.cwd,
+        log=spec.directory / "run.log",
+        timeout_s=campaign.request.timeout_s,
+        tick=lambda: progress.ticked(counter.count(), time.monotonic() - mark),
+    )
+    progress.ended(counter.count(), outcome.seconds, outcome.problem)
+    data = receipts.receipt(spec, outcome, started=started, versions={})
+    write_json(spec.directory / RECEIPT, data)
+
+
+def check_differences(
+    campaign: Campaign, rundir: RunDir, operator: Operator
+) -> tuple[SideSpec, SideSpec, tuple[Difference, ...]]:
+    """Both sides of an operator and all that differs between them.
+
+    Raises :class:`flagkit.errors.UsageError` where they differ in more than the switch.
+    """
+    before, after = (
+        campaign.spec(operator, step, rundir.side(step.op, step.side), rundir.harness)
+        for step in steps(operator.op, 1)
+    )
+    names = campaign.switch_names()
+    found = sides.differences(before, after, names)
+    wrong = sides.unexplained(found, before, after, {*names, *campaign.request.allow_diff})
+    if wrong:
+        raise errors.UsageError(
+            f"{operator.op}: the sides would differ by more than the switch: "
+            f"{', '.join(wrong)}; make them equal, or allow each with --allow-diff NAME"
+        )
+    return before, after, found
+
+
+def _make(directory: Path) -> None:
+    """Make a side's directory; what an unfinished run left there is put aside, not lost."""
+    try:
+        if directory.exists():
+            nth = 1
+            while (aside := directory.with_name(f"{directory.name}.unfinished-{nth}")).exists():
+                nth += 1
+            directory.rename(aside)
+        (directory / "caches").mkdir(parents=True)
+    except OSError as error:
+        raise errors.RunError(
+            f"cannot make {directory}: {error.strerror or error}"
+        ) from error
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+
+
+
+
