@@ -81,8 +81,8 @@ class BuildSwitch:
 
 
 def _build(arm: str, options: Mapping[str, Any]) -> ArmSetup:
-    python, gems = options.get(f"build_{arm}_python"), options.get(f"build_{arm}_gems")
-    paths = options.get(f"build_{arm}_path") or ()
+    python, gems = options.get(f"{arm}_python"), options.get(f"{arm}_gems")
+    paths = options.get(f"{arm}_path") or ()
     return ArmSetup(
         python=None if not python else _interpreter(f"--build-{arm}-python", str(python)),
         pythonpath=tuple(_folder(f"--build-{arm}-path", str(path)) for path in paths),

@@ -45,7 +45,7 @@ class EnvSwitch:
 
     def variables(self, backend: Backend, options: Mapping[str, Any]) -> Sequence[SwitchVariable]:
         """All of them, with the package of ``--env-package``."""
-        package = str(options.get("env_package") or "")
+        package = str(options.get("package") or "")
         return tuple(SwitchVariable(name=name, package=package) for name in _given(options))
 
     def observe(self) -> Mapping[str, str]:
@@ -79,7 +79,7 @@ class EnvSwitch:
 
 def _given(options: Mapping[str, Any]) -> dict[str, tuple[str | None, str | None]]:
     given: dict[str, tuple[str | None, str | None]] = {}
-    for text in options.get("env_set") or ():
+    for text in options.get("set") or ():
         name, values = _parsed(str(text))
         if name in given:
             raise UsageError(f"--env-set gives {name} twice")

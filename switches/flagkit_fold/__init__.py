@@ -71,7 +71,7 @@ class FoldSwitch:
 
 
 def _variable(options: Mapping[str, Any]) -> str:
-    name = options.get("fold_var") or DEFAULT
+    name = options.get("var") or DEFAULT
     if not _NAME.fullmatch(str(name)):
         raise UsageError(f"--fold-var {name!r} is no name of a variable")
     return str(name)

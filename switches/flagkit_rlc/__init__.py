@@ -91,7 +91,7 @@ class RlcSwitch:
 
 def _stem(backend: Backend, options: Mapping[str, Any]) -> str:
     """``FLAGTREE_RLC`` or ``FLAGTREE_<PREFIX>_RLC``."""
-    given = options.get("rlc_vendor")
+    given = options.get("vendor")
     prefix = backend.flagtree_prefix if given is None else _prefix(str(given))
     if prefix is None:
         raise UsageError(
@@ -113,16 +113,16 @@ def _prefix(given: str) -> str:
 def _details(stem: str, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """What both sides get besides the master."""
     taken = {"ENHANCE"}
-    mask = options.get("rlc_phase_mask")
+    mask = options.get("phase_mask")
     if mask is not None:
         if isinstance(mask, bool) or not isinstance(mask, int) or mask < 0:
             raise UsageError(f"--rlc-phase-mask needs a whole number of 0 or more, not {mask!r}")
         taken.add("PHASE_MASK")
         yield f"{stem}_PHASE_MASK", str(mask)
-    if options.get("rlc_trace"):
+    if options.get("trace"):
         taken.add("TRACE_REJECTS")
         yield f"{stem}_TRACE_REJECTS", "1"
-    for text in options.get("rlc_policy") or ():
+    for text in options.get("policy") or ():
         key, equals, value = str(text).partition("=")
         key = key.strip().upper()
         if not equals or not _WORD.fullmatch(key) or "\0" in value:
