@@ -87,7 +87,7 @@ def describe(kernel: Any) -> dict[str, Any]:
 
     Registers and spills are known once the binary was loaded, null before.
     """
-    metadata = getattr(kernel, "metadata", None)
+    metadata: Any = getattr(kernel, "metadata", None)
     fields = metadata._asdict() if hasattr(metadata, "_asdict") else dict(metadata or {})
     config = {n: _plain(v) for n, v in fields.items() if n not in NO_CONFIG and _is_plain(v)}
     src = getattr(kernel, "src", None)

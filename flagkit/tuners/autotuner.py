@@ -28,12 +28,15 @@ NO_KEY = "null"
 """The tuning key of a kernel whose tuner had nothing to choose."""
 
 
-def hook_autotuner(cls: Any, name: str, log: TuningLog) -> None:
+def hook_autotuner(
+    cls: Any, name: str, log: TuningLog, met: Callable[[Any], None] | None = None
+) -> None:
     """Make every tuner of class *cls* record into, or replay from, *log* as *name*.
 
-    Hooking again replaces what an earlier call hooked.
+    *met* is called with a tuner when it is first asked for anything. Hooking again replaces
+    what an earlier call hooked.
     """
-    attribute = CacheAttribute(name, log)
+    attribute = CacheAttribute(name, log, met)
     cls.cache = attribute
     cls.best_config = LaunchAttribute(attribute)
     cls._bench = _announced(cls._bench, name, log)
@@ -60,15 +63,18 @@ def _announced(bench: Callable[..., Any], name: str, log: TuningLog) -> Callable
 class CacheAttribute:
     """``Autotuner.cache``: gives a view of the tuner's own cache that records or replays."""
 
-    def __init__(self, name: str, log: TuningLog) -> None:
+    def __init__(self, name: str, log: TuningLog, met: Callable[[Any], None] | None = None) -> None:
         self.name = name
         self.log = log
+        self._met = met
 
     def state(self, tuner: Any) -> TunerState:
         """What is known of *tuner*; starts empty for one that was copied or not met yet."""
         state = tuner.__dict__.get(STATE)
         if state is None or state.tuner is not tuner or state.attribute is not self:
             state = tuner.__dict__[STATE] = TunerState(tuner, self)
+            if self._met is not None:
+                self._met(tuner)
         return state  # type: ignore[no-any-return]
 
     def __get__(self, tuner: Any, owner: type | None = None) -> Any:

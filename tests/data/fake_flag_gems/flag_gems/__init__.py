@@ -1,0 +1,1 @@
+"""Stands in for FlagGems where tuning is tested: same names, no device."""
