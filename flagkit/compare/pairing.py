@@ -89,6 +89,11 @@ def ledger_of(before: RunLog, after: RunLog, paired: int, unpaired: Sequence[Unp
     )
 
 
+def identified(rows: Sequence[Row], nodes: bool) -> Mapping[Identity, Row]:
+    """*rows* by what they are paired by, in their order, numbered anew."""
+    return _identified(rows, nodes).rows
+
+
 def _identified(rows: Sequence[Row], nodes: bool) -> _Rows:
     places: dict[_Group, list[int]] = {}
     groups: list[_Group] = []

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import click
 
     from flagkit.interfaces import Reporter
-    from flagkit.model import Pair, Range, RangeReport
+    from flagkit.model import Pair, RangeReport
 
 INDENT = "  "
 
@@ -183,25 +183,15 @@ def _unpaired(report: RangeReport, width: int | None) -> Iterator[Line]:
 
 
 def _closing_row(report: RangeReport) -> Sequence[Span]:
-    found: Range | None = report.range
-    remarks = [
-        *(["control"] if wording.same_code(report) else []),
-        *(["incomplete"] if report.incomplete else []),
-        *([] if found else ["nothing paired"]),
-        *(
-            text.plain(f"{one.rows} under {one.regime}")
-            for one in report.ranges[1:]
-            if not one.name
-        ),
-    ]
+    one = wording.closing_text(report)
     return (
-        Span(text.plain(report.label)),
-        Span(str(found.rows if found else 0)),
-        Span(text.signed(found.min_percent) if found else "-"),
-        Span(text.signed(found.max_percent) if found else "-"),
-        Span(text.plain(found.regime) if found else "-"),
-        Span(str(len(report.unpaired))),
-        Span(", ".join(remarks), "yellow"),
+        Span(text.plain(one.label)),
+        Span(one.rows),
+        Span(one.lowest),
+        Span(one.highest),
+        Span(text.plain(one.regime)),
+        Span(one.unpaired),
+        Span(text.plain(one.remarks), "yellow"),
     )
 
 

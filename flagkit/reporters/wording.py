@@ -63,6 +63,19 @@ class UnpairedText:
     detail: str
 
 
+@dataclass(frozen=True, slots=True)
+class ClosingText:
+    """A whole report as one line of the closing table."""
+
+    label: str
+    rows: str
+    lowest: str
+    highest: str
+    regime: str
+    unpaired: str
+    remarks: str
+
+
 def headline(report: RangeReport) -> str:
     """``gelu_backward: 5 rows paired, speedup -0.43% ~ +0.09%``, unescaped."""
     found = report.range
@@ -141,6 +154,26 @@ def unpaired_text(entry: Unpaired) -> UnpairedText:
         latency="-",
         reason=entry.reason,
         detail=f"{where}{entry.detail}",
+    )
+
+
+def closing_text(report: RangeReport) -> ClosingText:
+    """One operator's line of the table that ends several reports, unescaped."""
+    found = report.range
+    remarks = [
+        *(["control"] if same_code(report) else []),
+        *(["incomplete"] if report.incomplete else []),
+        *([] if found else ["nothing paired"]),
+        *(f"{one.rows} under {one.regime}" for one in report.ranges[1:] if not one.name),
+    ]
+    return ClosingText(
+        label=report.label,
+        rows=str(found.rows if found else 0),
+        lowest=text.signed(found.min_percent) if found else "-",
+        highest=text.signed(found.max_percent) if found else "-",
+        regime=found.regime if found else "-",
+        unpaired=str(len(report.unpaired)),
+        remarks=", ".join(remarks),
     )
 
 
