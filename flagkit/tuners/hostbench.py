@@ -41,16 +41,19 @@ class HostbenchTuner:
 def _recorded(original: Callable[..., int], log: TuningLog) -> Callable[..., int]:
     @functools.wraps(original)
     def tune(tuner: Any, key: Hashable, run: Callable[[int], object]) -> int:
-        recorded = log.lookup(NAME, tuner.name, _key_text(key))
-        chunk = None if recorded is None else _chunk(recorded)
-        if chunk is not None:
-            state = "replayed" if chunk in tuner.candidates else "rebuilt"
-        else:
-            state = "missed" if log.replaying else "recorded"
-            with log.tuning(NAME):
-                chunk = original(tuner, key, run)
-        log.decided(_decision(tuner, key, chunk), state)
-        return chunk
+        candidates = _candidates_hash(tuner)
+        recorded = log.lookup(NAME, tuner.name, _key_text(key), candidates_hash=candidates)
+        if recorded is not None:
+            chunk: Any = recorded.config.get("chunk")
+            if chunk in tuner.candidates:
+                log.decided(_decision(tuner, key, chunk), "replayed")
+                return int(chunk)
+        with log.tuning(NAME):
+            picked = original(tuner, key, run)
+        gone = "the recorded chunk is no longer among the candidates" if recorded else ""
+        state = "missed" if log.replaying else "recorded"
+        log.decided(_decision(tuner, key, picked), state, gone)
+        return picked
 
     return tune
 
@@ -72,26 +75,21 @@ def _used(original: Callable[..., int], log: TuningLog) -> Callable[..., int]:
 
 
 def _decision(tuner: Any, key: Hashable, chunk: int) -> Decision:
-    candidates = json.dumps(list(tuner.candidates)).encode()
     return Decision(
         tuner=NAME,
         kernel=tuner.name,
         key=_key_text(key),
         config={"chunk": chunk},
-        candidates_hash=hashlib.sha256(candidates).hexdigest(),
+        candidates_hash=_candidates_hash(tuner),
     )
+
+
+def _candidates_hash(tuner: Any) -> str:
+    return hashlib.sha256(json.dumps(list(tuner.candidates)).encode()).hexdigest()
 
 
 def _key_text(key: Hashable) -> str:
     return json.dumps(key, separators=(",", ":"), default=str)
-
-
-def _chunk(decision: Decision) -> int | None:
-    """The recorded chunk; None for a record that is none, so that the tuner tunes."""
-    chunk = decision.config.get("chunk")
-    if isinstance(chunk, bool) or not isinstance(chunk, int):
-        return None
-    return chunk if chunk > 0 else None
 
 
 @hookimpl
