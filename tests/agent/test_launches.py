@@ -1,0 +1,81 @@
+"""Launches of a call's first run, on made compiled kernels."""
+
+from __future__ import annotations
+
+import sys
+from collections import namedtuple
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from flagkit.agent.launches import MODULE, Launches
+
+
+class CompiledKernel:
+    """Like Triton's, as far as a launch goes."""
+
+    def __init__(self, name: str, **config: Any) -> None:
+        fields = {"name": name, "hash": "abc", "target": "t", "num_warps": 4, **config}
+        self.metadata = namedtuple("KernelMetadata", sorted(fields))(**fields)
+        self.name, self.hash, self.n_regs, self.n_spills = name, "abc", 0, 0
+        self.src = SimpleNamespace(
+            fn=SimpleNamespace(arg_names=["x", "n", "BLOCK", "OP"]),
+            signature={"x": "*fp32", "n": "i32", "BLOCK": "constexpr"},
+            constants={(2,): 64, (3,): len, ("x", 0): None},
+            attrs={(0,): [["tt.divisibility", 16]]},
+        )
+
+    def launch_metadata(self, grid: Any, stream: Any, *args: Any) -> str:
+        self.n_regs = 24
+        return "own"
+
+
+@pytest.fixture
+def lines(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    module = ModuleType(MODULE)
+    module.CompiledKernel = CompiledKernel  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, MODULE, module)
+    return []
+
+
+def test_distinct_launches_in_order(lines: list[Any]) -> None:
+    original = CompiledKernel.launch_metadata
+    skipping = [False]
+    launches = Launches(lines.append, lambda: "test", lambda: skipping[0])
+    one, two = CompiledKernel("one", shared=128), CompiledKernel("two", opts={"no": "scalar"})
+    one.launch_metadata((9,), 0)
+    with launches.watching("c1"):
+        assert one.launch_metadata((4,), 0) == "own"
+        two.launch_metadata([2, 3, 4], 0)
+        one.launch_metadata((4, 1, 1), 0)
+        one.launch_metadata((5,), 0)
+        skipping[0] = True
+        two.launch_metadata((7,), 0)
+        with launches.watching("c2"):
+            pass
+    assert CompiledKernel.launch_metadata is original
+    told = [(line["kernel"], line["grid"], line["order"], line["count"]) for line in lines]
+    assert told == [("one", [4, 1, 1], 0, 2), ("two", [2, 3, 4], 1, 1), ("one", [5, 1, 1], 2, 1)]
+    assert lines[0]["config"] == {"num_warps": 4, "shared": 128}
+    assert lines[0]["constexprs"] == {"BLOCK": 64, "OP": "len", "x.0": None}
+    assert lines[0]["signature"]["x"] == "*fp32"
+    assert lines[0]["attributes"] == {"x": [["tt.divisibility", 16]]}
+    assert (lines[0]["registers"], lines[0]["spills"]) == (24, 0)
+    assert {line["call"] for line in lines} == {"c1"} and lines[0]["node"] == "test"
+
+
+def test_a_call_that_raises_is_told_and_put_back(lines: list[Any]) -> None:
+    original = CompiledKernel.launch_metadata
+    launches = Launches(lines.append, lambda: "test")
+    with pytest.raises(RuntimeError), launches.watching("c1"):
+        CompiledKernel("one").launch_metadata((1,), 0)
+        raise RuntimeError
+    assert CompiledKernel.launch_metadata is original and len(lines) == 1
+
+
+def test_without_triton_nothing_is_told(lines: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, MODULE, ModuleType(MODULE))
+    with Launches(lines.append, lambda: "test").watching("c1"):
+        pass
+    assert lines == []
