@@ -1,0 +1,123 @@
+"""What a terminal would show: escape sequences, overwritten lines, stray control bytes.
+
+A log is often a terminal's bytes, not text: colours, progress bars that rewrite their line
+(CR), cursor moves left by tmux or screen, NUL bytes from a hole in a file. :func:`shown`
+gives the text that stood on the screen when the line was done.
+"""
+
+from __future__ import annotations
+
+import re
+
+_SUSPECT = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
+
+_SEQUENCE = re.compile(
+    r"""
+      \x1b\[ (?P<args>[0-?]*) [ -/]* (?P<final>[@-~])         # CSI: colours, cursor moves
+    | \x1b[\]PX^_k] [^\x07\x1b]* (?:\x07|\x1b\\|$)            # OSC, DCS, titles of screen
+    | \x1b(?P<move>[DEM])                                     # index, next line, reverse index
+    | \x1b[ -/]*[0-~]                                         # other short ones
+    | (?P<control>[\r\b\x0b\x0c])
+    | [\x00-\x07\x0e-\x1f\x7f]
+    """,
+    re.VERBOSE,
+)
+
+MAX_COLUMN = 1 << 16
+"""No screen is wider; a cursor sent further out must not cost memory."""
+
+
+def text_of(line: bytes) -> str:
+    """*line* as text. UTF-8, else GBK (comments in older logs), else marked as unreadable."""
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError:
+        pass
+    try:
+        return line.decode("gb18030")
+    except UnicodeDecodeError:
+        return line.decode("utf-8", "replace")
+
+
+def shown(line: bytes) -> list[str]:
+    """The lines a terminal would show for *line*, without its end; nearly always one.
+
+    A cursor sent to another screen line begins a new one.
+    """
+    line = line.rstrip(b"\r\n")
+    text = text_of(line)
+    return _render(text) if _SUSPECT.search(line) else [text]
+
+
+def plain(line: bytes) -> str:
+    """The last line that *line* shows."""
+    return shown(line)[-1]
+
+
+def _render(text: str) -> list[str]:
+    screen: list[str] = []
+    cells: list[str] = []
+    column = position = 0
+    for found in _SEQUENCE.finditer(text):
+        column = _write(cells, column, text[position : found.start()])
+        position = found.end()
+        control, final, move = found["control"], found["final"], found["move"]
+        if control == "\r":
+            column = 0
+        elif control == "\b":
+            column = max(0, column - 1)
+        elif control or move or (final and final in "ABEFHdf"):
+            screen.append("".join(cells))
+            cells, column = [], _column_after(final, found["args"], column)
+        elif final:
+            column = _edit(cells, column, final, found["args"])
+    _write(cells, column, text[position:])
+    screen.append("".join(cells))
+    kept = [line for line in screen if line.strip()]
+    return kept or [""]
+
+
+def _write(cells: list[str], column: int, text: str) -> int:
+    if not text:
+        return column
+    if column > len(cells):
+        cells.extend(" " * (column - len(cells)))
+    cells[column : column + len(text)] = text
+    return column + len(text)
+
+
+def _edit(cells: list[str], column: int, final: str, args: str) -> int:
+    """Apply a sequence that stays on the line; gives the cursor's new column."""
+    count = _number(args, 1)
+    if final == "C":
+        return min(column + count, MAX_COLUMN)
+    if final == "D":
+        return max(0, column - count)
+    if final == "G":
+        return min(count - 1, MAX_COLUMN)
+    if final == "K":
+        mode = _number(args, 0)
+        if mode == 0:
+            del cells[column:]
+        elif mode == 1:
+            cells[:column] = " " * min(column, len(cells))
+        else:
+            cells.clear()
+    elif final == "P":
+        del cells[column : column + count]
+    elif final == "X":
+        end = min(column + count, len(cells))
+        cells[column:end] = " " * (end - column)
+    return column
+
+
+def _column_after(final: str | None, args: str | None, column: int) -> int:
+    if final in ("H", "f"):
+        _, _, wanted = (args or "").partition(";")
+        return min(_number(wanted, 1) - 1, MAX_COLUMN)
+    return min(column, MAX_COLUMN) if final in ("A", "B", "d") else 0
+
+
+def _number(text: str, default: int) -> int:
+    digits = text.split(";")[0][:6]
+    return max(int(digits), 1 if default else 0) if digits.isdecimal() else default

@@ -1,0 +1,163 @@
+"""The layouts of FlagGems' printed rows, read strictly.
+
+Every cell of every version is right-aligned in columns of known width with a known number
+of digits. A row that does not stand exactly so was cut, glued or overwritten, and is
+reported as damaged: half a number is never read as one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from flagkit.compare.sizes import value_key
+from flagkit.parsers.rows import number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_MS = r"(?:-?\d+\.\d{6}|N/A|nan|-?inf)"
+_NUMBER = r"(?:-?\d+\.\d{3}|N/A|nan|-?inf)"
+_GENERAL = r"(?:-?\d+(?:\.\d+)?(?:e[-+]\d{2,3})?|N/A|nan|-?inf)"
+
+_ROW = re.compile(rf"(\S+) +({_MS}) +({_MS}) +({_NUMBER})((?: +{_NUMBER}){{0,4}}) {{10}}(\S.*)")
+_FOLDED = re.compile(rf"(\S+) ({_MS}) ({_MS}) ({_NUMBER})((?: {_NUMBER}){{0,4}}) (\S.*)")
+_LEGACY = re.compile(rf"(\S.*?) +({_GENERAL}) +({_GENERAL})(?: +({_GENERAL}))?")
+_LEGACY_FOLDED = re.compile(rf"(\S+) ({_GENERAL}) ({_GENERAL})(?: ({_GENERAL}))?")
+
+STARTED = re.compile(r"(?:SUCCESS|FAILED)(?: {3,}| +(?:-?\d+\.\d|N/A|nan|-?inf)|$)")
+"""How a row of T4b and later begins."""
+
+INNER = re.compile(r"(?:SUCCESS|FAILED) {3,}(?:-?\d+\.\d|N/A|nan|-?inf)")
+"""A row's beginning within a line."""
+
+TAIL = re.compile(r"(?:\d|N/A|nan|inf) {10}[\[({]")
+"""The end of a row's numbers before its size detail."""
+
+_WORD = re.compile(r"[\w.+*x×-]{1,80}")
+
+
+class Cells(NamedTuple):
+    """The cells of one row; latencies in ms, None for N/A."""
+
+    first: str
+    baseline: float | None
+    latency: float | None
+    detail: str
+    key: str
+    tflops: float | None = None
+    baseline_gbps: float | None = None
+    gbps: float | None = None
+
+
+class Layout(NamedTuple):
+    """Which columns a table has. T4a and later have a size detail at the end of each row."""
+
+    detail: bool = True
+    speedup: bool = True
+    vs_base: bool = False
+    status: bool = True
+    strict: bool = True
+
+
+def layout_of(header: str) -> Layout | None:
+    """The layout that a table's column line tells; None if it is none."""
+    if "Latency (ms)" not in header:
+        return None
+    return Layout(
+        detail="Size Detail" in header,
+        speedup="Speedup" in header,
+        vs_base="vs Base" in header,
+        status="Status" in header or "SUCCESS" in header,
+    )
+
+
+def read_row(text: str, layout: Layout) -> Cells | str:
+    """The cells of *text*, or what is wrong with it."""
+    return _modern(text, layout) if layout.detail else _legacy(text, layout)
+
+
+def _modern(text: str, layout: Layout) -> Cells | str:
+    found = _ROW.fullmatch(text)
+    if found is not None:
+        spans = found.regs
+        base = spans[2][1]
+        aligned = (
+            (base == 30 or base == 32 or base == max(10, spans[1][1]) + 20)
+            and spans[3][1] == base + 20
+            and spans[4][1] == base + 40
+            and _stepped(spans[5])
+        )
+        if not aligned:
+            return "its cells are not where the table's columns are"
+    elif "  " in text.rstrip() or (found := _FOLDED.fullmatch(text)) is None:
+        return _problem(text)
+    first, baseline, latency, _, more, detail = found.groups()
+    detail = detail.rstrip()
+    key = detail_key(detail)
+    if key is None:
+        return "its size detail is cut, or something stands behind it"
+    cells = more.split() if more else ()
+    if layout.vs_base and cells:
+        cells = cells[1:]
+    extra = _extra(cells)
+    if extra is None:
+        return "it has more cells than a table has columns"
+    return Cells(first, number(baseline), number(latency), detail, key, *extra)
+
+
+def _stepped(span: tuple[int, int]) -> bool:
+    return (span[1] - span[0]) % 20 == 0
+
+
+def _extra(cells: Sequence[str]) -> tuple[float | None, float | None, float | None] | None:
+    """TFLOPS, baseline GBPS, GBPS: each row decides on its own which it has."""
+    values = [number(cell) for cell in cells]
+    if not values:
+        return None, None, None
+    if len(values) == 1:
+        return values[0], None, None
+    if len(values) == 2:
+        return None, values[0], values[1]
+    if len(values) == 3:
+        return values[0], values[1], values[2]
+    return None
+
+
+def detail_key(detail: str) -> str | None:
+    """The canonical form of a row's size detail; None if it was cut or glued."""
+    key = value_key(detail)
+    if key is None and _WORD.fullmatch(detail):
+        return detail
+    # A detail of None is printed as N/A and recorded as null.
+    return "null" if detail == "N/A" else key
+
+
+def _legacy(text: str, layout: Layout) -> Cells | str:
+    text = text.rstrip()
+    found = _LEGACY.fullmatch(text)
+    if found is None or (found[4] is not None) != layout.speedup:
+        return _problem(text)
+    size = found[1]
+    widths = (18, 21, 16) if layout.speedup else (20, 20)
+    end = max(8 if layout.speedup else 10, len(size))
+    for index, width in enumerate(widths, 2):
+        end += width
+        if found.end(index) != end:
+            if "  " in text or not _LEGACY_FOLDED.fullmatch(text):
+                return "its cells are not where the table's columns are"
+            break
+    key = value_key(size)
+    if key is None:
+        if any(bracket in size for bracket in "[](){}"):
+            return "its size is cut"
+        key = " ".join(size.split())
+    return Cells(size, number(found[2]), number(found[3]), size, key)
+
+
+def _problem(text: str) -> str:
+    if TAIL.search(text):
+        return "its numbers are cut or glued"
+    if text.rstrip().endswith(("]", ")", "}")):
+        return "its cells are not as the format has them"
+    return "it is cut before its size detail"

@@ -1,0 +1,130 @@
+"""What pytest's own lines in a log say about the run: whether it ended, and how."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from flagkit.model import Note, Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MAX_REASONS = 50
+"""Named one by one; the rest is counted, so that a hopeless run costs no memory."""
+
+START = (
+    rb"(?:FAILED |FAILED\x1b|ERROR |SKIPPED \[|=====|!!!!!|INTERNALERROR|Fatal Python error"
+    rb"|\d+ (?:passed|failed|skipped|errors?|deselected|xfailed|xpassed|warnings?)\b"
+    rb"|no tests ran|bringing up nodes|created: \d|\[gw\d|gw\d+ |Segmentation fault|Killed|Aborted)"
+)
+"""Where such lines start, for :class:`flagkit.parsers.stream.Wanted`."""
+
+_OUTCOME = re.compile(r"^(?P<what>FAILED|ERROR) (?P<node>\S+(?:\[.*?\])?)(?: - (?P<reason>.*))?$")
+_NODE = re.compile(r"[^\s:]+\.py\b|::")
+_SKIPPED = re.compile(r"^SKIPPED \[(?P<count>\d+)\] (?P<where>\S+?:\d+|\S+): (?P<reason>.*)$")
+_OPERATOR = re.compile(r"^FAILED: Operator=(?P<op>[^{\s]\S*)")
+_TALLY = re.compile(r"^(?:=+ )?(?P<counts>(?:\d+ [a-z]+(?:, )?)+|no tests ran) in [\d.]+s\b")
+_COUNT = re.compile(r"(\d+) (failed|errors?|skipped|passed)")
+_BROKEN = re.compile(
+    r"^(?:!!!+ (?P<stop>.*?) !!!+|(?P<fatal>INTERNALERROR|Fatal Python error: .*"
+    r"|Segmentation fault.*|Killed\b.*|Aborted\b.*))"
+)
+_XDIST = re.compile(r"^(?:bringing up nodes|created: \d+/\d+ workers|\[gw\d+\]|gw\d+ \[\d+\])")
+
+
+class Session:
+    """Follows the pytest sessions of one log, line by line."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._reasons: dict[str, int] = {}
+        self._operators: list[str] = []
+        self._failed = self._errors = self._skipped = 0
+        self._named = {"FAILED": 0, "ERROR": 0, "SKIPPED": 0}
+        self._open_since = 0
+        self.xdist = False
+
+    def feed(self, text: str, line: int) -> bool:
+        """Take note of one shown line; whether it was pytest's."""
+        text = text.rstrip()
+        first = text[:1]
+        if first == "=":
+            if "test session starts" in text:
+                self._open_since = line
+                return True
+            if text.strip("= ") and self._tally(text):
+                return True
+            return text.startswith("=====")
+        if first in "FE" and self._outcome(text, line):
+            return True
+        if first == "S" and (skipped := _SKIPPED.match(text)):
+            self._named["SKIPPED"] += int(skipped["count"])
+            self._reason(f"{skipped['where']} was skipped: {skipped['reason']}", line)
+            return True
+        if first.isdigit() or first == "n":
+            return self._tally(text)
+        if first in "!IFSKA" and (broken := _BROKEN.match(text)):
+            self._reason(f"pytest stopped: {broken['stop'] or broken['fatal']}", line)
+            return True
+        if _XDIST.match(text):
+            self.xdist = True
+            return True
+        return False
+
+    def notes(self) -> Iterator[Note]:
+        """Why the run is incomplete, one note a reason; none for a run that ended well."""
+        for text, line in self._reasons.items():
+            yield self._note(text, line)
+        named = sum(self._named.values())
+        for count, what, kind in (
+            (self._failed, "failed", "FAILED"),
+            (self._errors, "ended in an error", "ERROR"),
+            (self._skipped, "skipped", "SKIPPED"),
+        ):
+            unnamed = count - self._named[kind]
+            if unnamed > 0:
+                yield self._note(f"{unnamed} test{'s' * (unnamed > 1)} {what}", 0)
+        if not named and not self._failed:
+            for op in self._operators:
+                yield self._note(f"{op} failed: the table of one dtype or more is missing", 0)
+        if self._open_since:
+            yield self._note(
+                "the log ends before pytest's last line: the run was stopped or is still going",
+                self._open_since,
+            )
+
+    def _outcome(self, text: str, line: int) -> bool:
+        if operator := _OPERATOR.match(text):
+            if operator["op"] not in self._operators and len(self._operators) < MAX_REASONS:
+                self._operators.append(operator["op"])
+            return True
+        found = _OUTCOME.match(text)
+        if found is None or not _NODE.search(found["node"]):
+            return False
+        self._named[found["what"]] += 1
+        verb = "failed" if found["what"] == "FAILED" else "ended in an error"
+        why = f": {found['reason']}" if found["reason"] else ""
+        self._reason(f"{found['node']} {verb}{why}", line)
+        return True
+
+    def _tally(self, text: str) -> bool:
+        tally = _TALLY.match(text)
+        if tally is None:
+            return False
+        for count, what in _COUNT.findall(tally["counts"]):
+            if what == "failed":
+                self._failed += int(count[:9])
+            elif what.startswith("error"):
+                self._errors += int(count[:9])
+            elif what == "skipped":
+                self._skipped += int(count[:9])
+        self._open_since = 0
+        return True
+
+    def _reason(self, text: str, line: int) -> None:
+        if len(self._reasons) < MAX_REASONS:
+            self._reasons.setdefault(text, line)
+
+    def _note(self, text: str, line: int) -> Note:
+        return Note(code="incomplete", text=text, source=Source(file=self._source, line=line))

@@ -1,0 +1,178 @@
+"""A log as a stream of lines, in constant memory, whatever its encoding.
+
+:class:`Lines` is an iterable of lines like a binary file, and can also skip: a parser that
+is between two tables names what it waits for, and whole blocks without it are passed over
+at the speed of a search, with line numbers kept right.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from typing import IO, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+BLOCK = 1 << 17
+"""Bytes read at a time."""
+
+HEAD = 1 << 16
+"""What a parser is shown to recognise its format by."""
+
+MAX_LINE = 1 << 24
+"""Longer lines are cut here: no record of a run is, but a progress bar that never ends is."""
+
+_UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+
+
+class Wanted:
+    """What a parser waits for: texts anywhere in a line, and a pattern for its start."""
+
+    def __init__(self, texts: Iterable[bytes], start: bytes) -> None:
+        self.texts = tuple(texts)
+        self.start = re.compile(rb"\n(?=" + start + rb")")
+
+
+class Lines:
+    """The lines of a file, each with its end, numbered from 1.
+
+    :param blocks: the file's bytes in pieces.
+    """
+
+    def __init__(self, blocks: Iterable[bytes]) -> None:
+        self._blocks = blocks
+        self._wanted: Wanted | None = None
+        self.number = 0
+        """The number of the line given last."""
+
+    def wait_for(self, wanted: Wanted | None) -> None:
+        """From now on give only lines that hold *wanted*; all of them again if None."""
+        self._wanted = wanted
+
+    def __iter__(self) -> Iterator[bytes]:
+        for block in _whole_lines(self._blocks):
+            yield from self._of(block)
+
+    def _of(self, block: bytes) -> Iterator[bytes]:
+        position, size = 1, len(block)
+        found: dict[object, int] = {}
+        while position < size:
+            if self._wanted is not None:
+                start = _next(block, position, self._wanted, found)
+                self.number += block.count(b"\n", position, start)
+                if start == size:
+                    self.number += not block.endswith(b"\n")
+                    return
+                position = start
+            end = block.find(b"\n", position) + 1 or size
+            self.number += 1
+            yield block[position:end]
+            position = end
+
+
+def _next(block: bytes, position: int, wanted: Wanted, found: dict[object, int]) -> int:
+    """Where the next line with something wanted starts; the block's end if none does."""
+    none = len(block)
+    best = found.get(wanted.start, -1)
+    if best < position - 1:
+        match = wanted.start.search(block, position - 1)
+        best = found[wanted.start] = match.start() if match else none
+    for text in wanted.texts:
+        at = found.get(text, -1)
+        if at < position:
+            at = block.find(text, position)
+            at = found[text] = none if at < 0 else at
+        best = min(best, at)
+    if best == none:
+        return none
+    return block.rfind(b"\n", position - 1, best + 1) + 1
+
+
+def _whole_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """Join *blocks* so that each begins with a line feed and ends with a line.
+
+    The line feed in front belongs to no line: with it, every line follows one.
+    """
+    rest: list[bytes] = [b"\n"]
+    held = 0
+    for block in blocks:
+        cut = block.rfind(b"\n") + 1
+        if cut:
+            yield b"".join([*rest, memoryview(block)[:cut]])
+            rest, held = [b"\n"], 0
+        if cut < len(block) and held < MAX_LINE:
+            rest.append(block[cut:])
+            held += len(block) - cut
+    if held:
+        yield b"".join(rest)
+
+
+def utf8_blocks(head: bytes, read: Callable[[int], bytes]) -> Iterator[bytes]:
+    """The file's bytes as UTF-8 (or as they are), byte-order marks and NUL bytes dropped.
+
+    :param head: the bytes already read from its start.
+    :param read: gives the next bytes, as a file's ``read``.
+    """
+    encoding = encoding_of(head)
+    blocks = _raw_blocks(head, read)
+    if encoding:
+        decoder = codecs.getincrementaldecoder(encoding)("replace")
+        blocks = (decoder.decode(block).encode("utf-8", "replace") for block in blocks)
+    first = True
+    for block in blocks:
+        if first and block:
+            block = block.removeprefix(codecs.BOM_UTF8)
+            first = False
+        yield block.replace(b"\0", b"") if b"\0" in block else block
+
+
+def utf8_head(head: bytes) -> bytes:
+    """*head* as :func:`utf8_blocks` gives it."""
+    return b"".join(utf8_blocks(head, lambda _: b""))
+
+
+def encoding_of(head: bytes) -> str:
+    """The UTF-16 that *head* is in, by its mark or by where its NUL bytes are; else empty."""
+    if head[:2] in _UTF16:
+        return _UTF16[head[:2]]
+    sample = head[: 1 << 12]
+    if len(sample) < 16:
+        return ""
+    half = len(sample) // 2
+    even, odd = sample[0::2].count(0), sample[1::2].count(0)
+    if odd > 0.7 * half and even < 0.1 * half:
+        return "utf-16-le"
+    if even > 0.7 * half and odd < 0.1 * half:
+        return "utf-16-be"
+    return ""
+
+
+def _raw_blocks(head: bytes, read: Callable[[int], bytes]) -> Iterator[bytes]:
+    if head:
+        yield head
+    while block := read(BLOCK):
+        yield block
+
+
+def open_lines(file: IO[bytes], head: bytes) -> Lines:
+    """The lines of *file*, of which *head* has been read already."""
+    return Lines(utf8_blocks(head, file.read))
+
+
+def as_lines(lines: Iterable[bytes]) -> Lines:
+    """*lines* itself if it can skip, else a view of it that can be asked to."""
+    return lines if isinstance(lines, Lines) else _Plain(lines)
+
+
+class _Plain(Lines):
+    """Any iterable of lines: nothing is skipped, since nothing is gained by it."""
+
+    def __init__(self, lines: Iterable[bytes]) -> None:
+        super().__init__(())
+        self._lines = lines
+
+    def __iter__(self) -> Iterator[bytes]:
+        for line in self._lines:
+            self.number += 1
+            yield line

@@ -1,0 +1,55 @@
+"""A table's title: operator, dtype, mode and level, in every version's spelling."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from flagkit.model import UNKNOWN
+from flagkit.parsers.layouts import Layout
+
+_TITLE = re.compile(
+    r"Operator(?P<colon>:)? (?P<op>\S.*?) {1,2}Performance Test \((?P<args>[^()]*)\)"
+)
+_BARE_DTYPE = re.compile(r"torch\.\w+|None")
+_VALUE = re.compile(r"[\w.:-]+")
+
+
+class Title(NamedTuple):
+    """What a title says. ``layout`` is how its rows look unless a column line says more."""
+
+    op: str
+    dtype: str
+    mode: str
+    level: str
+    layout: Layout = Layout()
+
+
+def read_title(text: str) -> Title | None:
+    """Read the last title in *text*; None if there is none that is whole."""
+    start = text.rfind("Operator")
+    found = _TITLE.search(text, max(start, 0)) or _TITLE.search(text)
+    if found is None:
+        return None
+    args = found["args"].strip()
+    if _BARE_DTYPE.fullmatch(args):
+        return Title(found["op"], args, UNKNOWN, UNKNOWN, _LEGACY)
+    fields = dict.fromkeys(("dtype", "mode", "level"), "")
+    for part in args.split(","):
+        name, equals, value = part.strip().partition("=")
+        if not equals or name not in fields or not _VALUE.fullmatch(value):
+            return None
+        fields[name] = value
+    if not fields["dtype"]:
+        return None
+    legacy = not found["colon"] and not fields["level"]
+    return Title(
+        found["op"],
+        fields["dtype"],
+        fields["mode"] or UNKNOWN,
+        fields["level"] or UNKNOWN,
+        _LEGACY if legacy else Layout(),
+    )
+
+
+_LEGACY = Layout(detail=False, status=False)
