@@ -34,6 +34,31 @@ def read_log(
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
 
 
+def parse_file(path: Path, parser: LogParser) -> RunLog:
+    """Read the file at *path* with *parser*. No rows in it is an answer, not an error.
+
+    :raises flagkit.errors.InputError: the file cannot be read.
+    """
+    try:
+        with _opened(path) as file:
+            return _gather(parser.parse(open_lines(file, _head(file)), str(path)), path)
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def parse_file(path: str | Path, parser: LogParser) -> RunLog:
+    """Read the file at *path* with *parser*, whatever it holds; no row is no error.
+
+    :raises flagkit.errors.InputError: the file cannot be read.
+    """
+    path = Path(path)
+    try:
+        with _opened(path) as file:
+            return _collect(parser.parse(open_lines(file, _head(file)), str(path)), str(path))
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
+
+
 def _opened(path: Path) -> IO[bytes]:
     if path.is_dir():
         raise InputError(f"{path} is a directory: name a log in it, such as {path / 'run.log'}")
@@ -57,7 +82,10 @@ def _read(
         file.seek(len(head))
     if parser is None:
         raise InputError(_not_a_log(path, text, head, parsers, evidence))
-    return _collect(parser, parser.parse(open_lines(file, head), str(path)), path, evidence)
+    log = _collect(parser.parse(open_lines(file, head), str(path)), str(path))
+    if not log.seen:
+        raise InputError(_no_rows(path, parser, log.incomplete, evidence))
+    return log
 
 
 def _head(file: IO[bytes]) -> bytes:
@@ -93,9 +121,14 @@ def _search(
     return None
 
 
-def _collect(
-    parser: LogParser, facts: Iterable[Row | Damaged | Note], path: Path, evidence: Evidence
-) -> RunLog:
+def _collect(facts: Iterable[Row | Damaged | Note], source: str) -> RunLog:
+    log = _gather(facts, path)
+    if not log.seen:
+        raise InputError(_no_rows(path, parser, log.incomplete, evidence))
+    return log
+
+
+def _gather(facts: Iterable[Row | Damaged | Note], path: Path) -> RunLog:
     rows: list[Row] = []
     damaged: list[Damaged] = []
     notes: list[Note] = []
@@ -112,8 +145,6 @@ def _collect(
             notes.append(fact)
             if isinstance(fact, Fallback):
                 marks.append(fact)
-    if not rows and not damaged:
-        raise InputError(_no_rows(path, parser, incomplete, evidence))
     numbered = number_rows(apply_fallbacks(rows, marks))
     return RunLog(
         rows=numbered,
@@ -121,7 +152,7 @@ def _collect(
         notes=tuple(notes),
         incomplete=tuple(incomplete),
         journalled=any(row.key.node for row in numbered),
-        source=str(path),
+        source=source,
     )
 
 

@@ -154,13 +154,14 @@ def _regime(fields: dict[str, str]) -> Regime:
         return value if value in allowed else UNKNOWN
 
     timings = ("graph", "event", "host", "foreign")
+    protocol = fields.get("protocol", "")
     return Regime(
         requested=known("requested", *timings),
         resolved=known("resolved", *timings),
         cache=known("cache", "hot", "cold"),
         fallback_reason=fields.get("fallback_reason", ""),
         phase=fields.get("phase", ""),
-        protocol=fields.get("protocol", ""),
+        protocol="" if protocol == UNKNOWN else protocol,
     )
 
 
