@@ -18,6 +18,7 @@ from flagkit.model import (
     SideLedger,
     Source,
     Unpaired,
+    speedup_percent,
 )
 from flagkit.plugins import Kind
 from flagkit.testing.common import OptionsContract
@@ -86,8 +87,12 @@ def some_report(op: str = "gelu", text: str = "") -> RangeReport:
             source=Source(file=f"{file}{text}", line=3),
         )
 
-    pair = Pair(before=row(64, 0.012, "before.log"), after=row(64, 0.011, "after.log"))
-    percent = pair.speedup_percent
+    percent = speedup_percent(0.012, 0.011)
+    pair = Pair(
+        before=row(64, 0.012, "before.log"),
+        after=row(64, 0.011, "after.log"),
+        rounds=(percent,),
+    )
     return RangeReport(
         label=op,
         pairs=(pair,),
