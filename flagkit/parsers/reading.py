@@ -34,18 +34,6 @@ def read_log(
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
 
 
-def parse_file(path: Path, parser: LogParser) -> RunLog:
-    """Read the file at *path* with *parser*. No rows in it is an answer, not an error.
-
-    :raises flagkit.errors.InputError: the file cannot be read.
-    """
-    try:
-        with _opened(path) as file:
-            return _gather(parser.parse(open_lines(file, _head(file)), str(path)), path)
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
-
-
 def parse_file(path: str | Path, parser: LogParser) -> RunLog:
     """Read the file at *path* with *parser*, whatever it holds; no row is no error.
 
@@ -122,13 +110,6 @@ def _search(
 
 
 def _collect(facts: Iterable[Row | Damaged | Note], source: str) -> RunLog:
-    log = _gather(facts, path)
-    if not log.seen:
-        raise InputError(_no_rows(path, parser, log.incomplete, evidence))
-    return log
-
-
-def _gather(facts: Iterable[Row | Damaged | Note], path: Path) -> RunLog:
     rows: list[Row] = []
     damaged: list[Damaged] = []
     notes: list[Note] = []
