@@ -51,7 +51,7 @@ class CsvReporter:
         """A header line and one line a row, in ``\\n`` line ends."""
         out = io.StringIO()
         writer = csv.DictWriter(out, COLUMNS, restval="", lineterminator="\n")
-        if not options.get("csv_no_header"):
+        if not options.get("no_header"):
             writer.writeheader()
         for report in reports:
             writer.writerows(_lines(report))

@@ -31,7 +31,7 @@ class JsonReporter:
 
     def render(self, reports: Sequence[RangeReport], options: Mapping[str, Any]) -> str:
         """Strict JSON in ASCII: a value that is no number is null."""
-        indent = None if options.get("json_compact") else 1
+        indent = None if options.get("compact") else 1
         if len(reports) == 1:
             data = report_json(reports[0])
         else:

@@ -29,8 +29,8 @@ class MarkdownReporter:
     suffix = ".md"
 
     def render(self, reports: Sequence[RangeReport], options: Mapping[str, Any]) -> str:
-        """Option ``markdown_heading``: the level of the reports' headings, 1 to 6."""
-        level = int(options.get("markdown_heading") or DEFAULT_HEADING)
+        """Option ``heading``: the level of the reports' headings, 1 to 6."""
+        level = int(options.get("heading") or DEFAULT_HEADING)
         blocks = [block for report in reports for block in _report(report, "#" * level)]
         if len(reports) > 1:
             blocks.append(_closing(reports))
@@ -107,7 +107,7 @@ def _regime_rows(report: RangeReport, one: Range) -> str:
         ("before (ms)", RIGHT),
         ("after (ms)", RIGHT),
         ("speedup (%)", RIGHT),
-        *([("rounds (%)", RIGHT)] if rounds else []),
+        *([("rounds", RIGHT)] if rounds else []),
         *([("remarks", LEFT)] if flagged else []),
     ]
     rows = []
@@ -115,9 +115,6 @@ def _regime_rows(report: RangeReport, one: Range) -> str:
         if pair.regime != one.regime:
             continue
         row = wording.row_text(place, pair)
-        spread = (
-            f"{text.signed(min(pair.rounds))} ~ {text.signed(max(pair.rounds))}" if rounds else ""
-        )
         rows.append(
             [
                 text.markdown(row.op),
@@ -126,7 +123,7 @@ def _regime_rows(report: RangeReport, one: Range) -> str:
                 row.before,
                 row.after,
                 row.speedup,
-                *([spread] if rounds else []),
+                *([row.rounds] if rounds else []),
                 *([text.markdown(row.flags)] if flagged else []),
             ]
         )

@@ -28,7 +28,7 @@ ROW_COLUMNS = (
     Column("before (ms)", number=True),
     Column("after (ms)", number=True),
     Column("speedup (%)", number=True),
-    Column("rounds (%)", number=True),
+    Column("rounds", number=True),
     Column("remarks"),
 )
 UNPAIRED_COLUMNS = (
@@ -59,9 +59,9 @@ class TerminalReporter:
     suffix = ".txt"
 
     def render(self, reports: Sequence[RangeReport], options: Mapping[str, Any]) -> str:
-        """Options ``terminal_width`` (columns; None: as wide as needed), ``terminal_color``."""
-        width = options.get("terminal_width")
-        paint = _painter() if options.get("terminal_color") else None
+        """Options ``width`` (columns; None: as wide as needed) and ``color`` (ANSI styles)."""
+        width = options.get("width")
+        paint = _painter() if options.get("color") else None
         lines: list[Line] = []
         for report in reports:
             lines += [*_report(report, width), ()]
@@ -146,7 +146,6 @@ def _rows(report: RangeReport, width: int | None) -> Iterator[Line]:
 
 def _row(place: int, pair: Pair, by_op: bool) -> Sequence[Span]:
     row = wording.row_text(place, pair)
-    rounds = f"{text.signed(min(pair.rounds))} ~ {text.signed(max(pair.rounds))}"
     return (
         Span(text.plain(row.op) if by_op else ""),
         Span(text.plain(row.dtype)),
@@ -154,7 +153,7 @@ def _row(place: int, pair: Pair, by_op: bool) -> Sequence[Span]:
         Span(row.before),
         Span(row.after),
         Span(row.speedup, _tone(pair)),
-        Span(rounds if len(pair.rounds) > 1 else ""),
+        Span(row.rounds),
         Span(text.plain(row.flags), "dim"),
     )
 

@@ -19,7 +19,7 @@ SAME_CODE_NOTES = {
 }
 """Notes that change how a range is read, and what the headline says for them."""
 
-QUIET_NOTES = frozenset({"one-tick", "regime-foreign", "proof", "switch"})
+QUIET_NOTES = frozenset({"one-tick", "regime-foreign", "proof", "switch", "switch-proof"})
 """Notes that tell without warning."""
 
 LEDGER_WORDS = {
@@ -37,7 +37,10 @@ LEDGER_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class RowText:
-    """A pair as words. ``place`` is its number in the report, from 0."""
+    """A pair as words. ``place`` is its number in the report, from 0.
+
+    ``rounds`` is the extent of its speedups, empty for a single round.
+    """
 
     place: int
     op: str
@@ -47,6 +50,7 @@ class RowText:
     after: str
     speedup: str
     regime: str
+    rounds: str
     flags: str
 
 
@@ -127,6 +131,7 @@ def row_text(place: int, pair: Pair) -> RowText:
         after=text.milliseconds(after.latency_ms),
         speedup=text.signed(pair.speedup_percent),
         regime=pair.regime,
+        rounds=text.span(min(pair.rounds), max(pair.rounds)) if len(pair.rounds) > 1 else "",
         flags=", ".join(pair.flags),
     )
 
