@@ -59,6 +59,8 @@ class Assembly:
 
     def start(self) -> None:
         """Load the plug-ins and wait for the modules to patch. Each fails by itself."""
+        self._journal.start()
+        self._tuning_file.start()
         if self.config.backend:
             self._backend = self._load("backend", self.config.backend)
         if self.config.switch:
@@ -124,9 +126,7 @@ class Assembly:
         try:
             return self._plugins.load(kind, plugin)
         except Exception as error:
-            self.session.note(
-                f"{kind}-failed", f"{plugin.name}: {type(error).__name__}: {error}"
-            )
+            self.session.note(f"{kind}-failed", f"{plugin.name}: {type(error).__name__}: {error}")
             return None
 
     def _install(self, tuner: Any, module: ModuleType) -> None:

@@ -107,9 +107,7 @@ class FlagGemsAdapter:
         op, mode = str(result.op_name), str(result.mode)
         metrics = list(result.result or ())
         for metric in metrics:
-            self._row(
-                metric, op=op, dtype=str(result.dtype), mode=mode, level=str(result.level)
-            )
+            self._row(metric, op=op, dtype=str(result.dtype), mode=mode, level=str(result.level))
         lines = (self._session.regime_line(_call(metric.latency), op) for metric in metrics)
         for line in dict.fromkeys(lines):
             self._session.emit(line)

@@ -22,6 +22,9 @@ class Journal(Protocol):
 class NullJournal:
     """For a session that flagkit did not start: keeps nothing."""
 
+    def start(self) -> None:
+        """Nothing to make."""
+
     def write(self, line: Mapping[str, Any]) -> None:
         """Drop *line*."""
 
@@ -42,6 +45,14 @@ class FileJournal:
         self._complain = complain
         self._file: TextIO | None = None
         self._broken = False
+
+    def start(self) -> None:
+        """Make the file, so that an empty journal is told from a missing one."""
+        try:
+            self._path.touch()
+        except OSError as error:
+            self._broken = True
+            self._complain(f"journal {self._path.name}: not written: {error}")
 
     def write(self, line: Mapping[str, Any]) -> None:
         """Append *line* and flush it."""

@@ -87,4 +87,3 @@ def _recorded(line: Mapping[str, Any]) -> Recorded:
         resolved=str(regime.get("resolved", "")),
         reason=str(regime.get("fallback_reason", "")),
     )
-

@@ -91,9 +91,7 @@ class AgentPlugin:
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """A file that could not be collected is a reason for missing rows."""
         if report.failed:
-            self._test_line(
-                report.nodeid, outcome="failed", when="collect", reason=_reason(report)
-            )
+            self._test_line(report.nodeid, outcome="failed", when="collect", reason=_reason(report))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
@@ -124,9 +122,7 @@ class AgentPlugin:
     def pytest_sessionfinish(self, exitstatus: int) -> None:
         """The last line: without it the host knows the process died."""
         self.assembly.finish()
-        self.session.journal.write(
-            {"kind": "end", "exit": int(exitstatus), "time": _now()}
-        )
+        self.session.journal.write({"kind": "end", "exit": int(exitstatus), "time": _now()})
         self.assembly.close()
 
     def _test_line(self, node: str, **facts: Any) -> None:

@@ -125,9 +125,7 @@ class Session:
 
     def note(self, code: str, text: str) -> None:
         """Journal a remark and say it in the log."""
-        self.journal.write(
-            {"kind": "note", "code": code, "text": text, "node": self.current.node}
-        )
+        self.journal.write({"kind": "note", "code": code, "text": text, "node": self.current.node})
         self.emit(f"[flagkit] {code}: {text}")
 
     def time(

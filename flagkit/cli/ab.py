@@ -30,6 +30,8 @@ from flagkit.experiment.report import write_reports
 from flagkit.experiment.request import Request
 from flagkit.experiment.rundir import RunDir
 from flagkit.plugins import Kind
+from flagkit.reporters.layout import render as render_lines
+from flagkit.reporters.terminal import closing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -230,7 +232,7 @@ def _measure(
     write_reports(rundir, result.reports, found)
     if own:
         if len(result.reports) > 1:
-            click.echo(closing_table(result.reports))
+            click.echo(render_lines(closing(result.reports), None))
     elif result.reports:
         deliver(result.reports, reporter, options, given["output"])
     return exit_code(result.reports, given["fail_on"], failed=bool(result.failed))

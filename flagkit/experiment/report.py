@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from flagkit.compare.certify import certify
+from flagkit.compare.evidence import certify
 from flagkit.compare.ranges import compare_rounds
+from flagkit.compare.tuninglines import decode_tuning
 from flagkit.errors import InputError, PluginError
 from flagkit.experiment.collect import collect
 from flagkit.experiment.rundir import write_text
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from flagkit.compare.evidence import CertificateSummary
     from flagkit.experiment.rundir import RunDir
     from flagkit.interfaces import Switch
     from flagkit.model import RunLog
@@ -32,15 +34,15 @@ def report_operator(
     """
     logs: list[tuple[RunLog, RunLog]] = []
     notes: list[Note] = []
-    certificates = []
+    certificates: list[CertificateSummary] = []
     sides: list[tuple[Path, Path]] = list(rundir.rounds(op))
     if not sides:
         raise InputError(f"{rundir.root}: operator {op!r} has no round that finished")
     for before_dir, after_dir in sides:
         before, after = collect(before_dir, registry), collect(after_dir, registry)
         before, after, certificate = certify(
-            read_lines(before_dir / "tuning.jsonl"),
-            read_lines(after_dir / "tuning.jsonl"),
+            _tuning(before_dir),
+            _tuning(after_dir),
             before,
             after,
         )
@@ -56,9 +58,23 @@ def report_operator(
     }
     return replace(
         report,
-        notes=(*report.notes, *(c.note() for c in certificates), *dict.fromkeys(notes)),
+        notes=(*report.notes, *_certificate_notes(certificates), *notes),
         receipts=receipts,
     )
+
+
+def _tuning(side: Path) -> list[Any]:
+    path = side / "tuning.jsonl"
+    if not path.is_file():
+        return []
+    with path.open("rb") as file:
+        return decode_tuning(file)
+
+
+def _certificate_notes(certificates: Sequence[CertificateSummary]) -> Iterator[Note]:
+    for certificate in certificates:
+        yield certificate.note()
+        yield from certificate.notes
 
 
 def _switch_notes(before: Path, after: Path, switch: Switch | None) -> Iterator[Note]:

@@ -1,0 +1,214 @@
+"""Rows of a FlagGems-shaped benchmark, joined by the number's id and by nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BASE = '''
+"""A made benchmark in FlagGems' shape: metrics, result, benchmark; no torch."""
+import dataclasses, time
+
+
+@dataclasses.dataclass
+class BenchmarkMetrics:
+    legacy_shape: object = None
+    shape_detail: object = None
+    latency_base: object = None
+    latency: object = None
+    gbps_base: object = None
+    gbps: object = None
+    speedup: object = None
+    tflops: object = None
+    error_msg: object = None
+
+
+@dataclasses.dataclass
+class BenchmarkResult:
+    op_name: str
+    dtype: str
+    mode: str
+    level: str
+    result: list
+
+    def __str__(self):
+        rows = "".join(
+            f"{'SUCCESS':<10}{'N/A':>20}{m.latency:>20.6f}{'N/A':>20}{' ' * 10}{m.shape_detail}\\n"
+            for m in self.result
+        )
+        return (
+            f"\\nOperator: {self.op_name}  Performance Test (dtype={self.dtype}, "
+            f"mode={self.mode},level={self.level})\\n"
+            "Status       Torch Latency (ms)    Gems Latency (ms)         Gems Speedup"
+            "          Size Detail\\n" + "-" * 95 + "\\n" + rows
+        )
+
+
+class Benchmark:
+    def __init__(self, op_name, shapes):
+        self.op_name, self.shapes = op_name, shapes
+
+    def record_shapes(self, *args):
+        return list(args)
+
+    def get_input_iter(self, dtype):
+        yield from self.shapes
+
+    def get_latency(self, shape):
+        raise NotImplementedError
+
+    def run(self):
+        for dtype in ("made.float16", "made.float32"):
+            metrics = []
+            for shape in self.get_input_iter(dtype):
+                metric = BenchmarkMetrics()
+                metric.shape_detail = self.record_shapes([shape], {"dim": 1})
+                metric.latency = self.get_latency(shape)
+                metrics.append(metric)
+            print(BenchmarkResult(self.op_name, dtype, "kernel", "core", metrics))
+'''
+
+TESTS = '''
+import pytest
+from base import Benchmark
+
+
+class Counted(Benchmark):
+    """Rows that call the timer once, never, and three times."""
+
+    def __init__(self, timer):
+        super().__init__("counted", [1, 2, 3])
+        self.timer = timer
+
+    def get_latency(self, shape):
+        fn = lambda: sum(range(200))
+        if shape == 1:
+            return self.timer(fn)
+        if shape == 2:
+            return 7.0
+        return sum(self.timer(fn) for _ in range(3)) / 3
+
+
+class Raising(Benchmark):
+    def __init__(self, timer):
+        super().__init__("raising", [1, 2, 3, 4, 5])
+        self.timer = timer
+
+    def get_latency(self, shape):
+        if shape == 3:
+            raise RuntimeError("out of shared memory")
+        return self.timer(lambda: sum(range(200)))
+
+
+@pytest.fixture
+def timer(flagkit_bench):
+    # What a patched do_bench does: no label, the adapter knows the row.
+    session = flagkit_bench._session
+    return lambda fn: session.time(fn).latency
+
+
+@pytest.mark.counted
+def test_counted(timer):
+    Counted(timer).run()
+
+
+@pytest.mark.raising
+def test_raising(timer):
+    Raising(timer).run()
+'''
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    folder = tmp_path / "suite"
+    folder.mkdir()
+    (folder / "base.py").write_text(textwrap.dedent(BASE))
+    (folder / "test_made.py").write_text(textwrap.dedent(TESTS))
+    (folder / "pytest.ini").write_text(
+        "[pytest]\nmarkers =\n    counted: made\n    raising: made\n"
+    )
+    return folder
+
+
+def run_side(suite: Path, side: Path, mark: str, replay: Path | None = None) -> str:
+    side.mkdir()
+    config = {
+        "schema": 1,
+        "side": "after" if replay else "before",
+        "op": mark,
+        "backend": {"name": "cpu", "module": "flagkit_cpu"},
+        "directory": str(side),
+        "replay": str(replay) if replay else None,
+    }
+    (side / "agent.json").write_text(json.dumps(config))
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "test_made.py", "-m", mark, "-s", "-q"]
+        + ["-p", "flagkit.agent.plugin", "-p", "no:cacheprovider"],
+        cwd=suite,
+        env={**os.environ, "FLAGKIT_AGENT_CONFIG": str(side / "agent.json")},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    (side / "run.log").write_text(done.stdout + done.stderr)
+    return done.stdout
+
+
+def lines(side: Path, kind: str) -> list[dict[str, Any]]:
+    text = (side / "measurements.jsonl").read_text()
+    return [line for line in map(json.loads, text.splitlines()) if line["kind"] == kind]
+
+
+def final_rows(side: Path) -> list[dict[str, Any]]:
+    kept: dict[object, dict[str, Any]] = {}
+    for line in lines(side, "row"):
+        kept[line["id"] or line["serial"]] = line
+    return list(kept.values())
+
+
+def test_no_sample_lands_on_a_wrong_row(suite: Path, tmp_path: Path) -> None:
+    out = run_side(suite, tmp_path / "before", "counted")
+    rows = final_rows(tmp_path / "before")
+    calls = {line["id"]: line for line in lines(tmp_path / "before", "call")}
+    assert [(r["dtype"], r["size_detail"]) for r in rows] == [
+        (dtype, f"[[{n}], {{'dim': 1}}]")
+        for dtype in ("made.float16", "made.float32")
+        for n in (1, 2, 3)
+    ]
+    assert [bool(r["id"]) for r in rows] == [True, False, False] * 2
+    for row in rows:
+        if row["id"]:
+            assert calls[row["id"]]["size_detail"] == row["size_detail"]
+            assert calls[row["id"]]["latency_ms"] == row["latency_ms"]
+    assert len(calls) == 8
+    assert {r["op"] for r in rows} == {"counted"} and rows[0]["level"] == "core"
+    assert "resolved=host" in out and "resolved=foreign" in out
+
+
+def test_rows_before_a_failure_survive_without_a_table(suite: Path, tmp_path: Path) -> None:
+    out = run_side(suite, tmp_path / "before", "raising")
+    assert "Performance Test" not in out
+    assert [r["size_detail"] for r in final_rows(tmp_path / "before")] == [
+        "[[1], {'dim': 1}]",
+        "[[2], {'dim': 1}]",
+    ]
+    (test,) = lines(tmp_path / "before", "test")
+    assert test["outcome"] == "failed" and "out of shared memory" in test["reason"]
+    assert lines(tmp_path / "before", "end")[0]["exit"] == 1
+
+
+def test_the_after_side_replays_every_plan(suite: Path, tmp_path: Path) -> None:
+    run_side(suite, tmp_path / "before", "counted")
+    run_side(suite, tmp_path / "after", "counted", replay=tmp_path / "before")
+    before, after = lines(tmp_path / "before", "call"), lines(tmp_path / "after", "call")
+    assert [c["plan"] for c in before] == [c["plan"] for c in after]
+    assert all(c["flags"] == [] for c in after)

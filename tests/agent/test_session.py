@@ -1,0 +1,252 @@
+"""The road every timed call takes: ids, plans, generators, journal lines."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import random
+from typing import Any
+
+import pytest
+
+from flagkit.agent.config import AgentConfig
+from flagkit.agent.patches import answer, quantile
+from flagkit.agent.plan import PlanBook, Recorded
+from flagkit.agent.session import Label, Session
+from flagkit.agent.timing import HostTimer, Latency, Measurement, TimedCall, steady
+from flagkit.model import Plan, Regime
+
+
+class Lines:
+    def __init__(self) -> None:
+        self.lines: list[dict[str, Any]] = []
+
+    def write(self, line: Any) -> None:
+        self.lines.append(dict(line))
+
+    def of(self, kind: str) -> list[dict[str, Any]]:
+        return [line for line in self.lines if line["kind"] == kind]
+
+
+class Clock:
+    """A scripted host clock: each reading is *step* ns after the last."""
+
+    def __init__(self, step: int = 1_000_000) -> None:
+        self.now, self.step = 0, step
+
+    def __call__(self) -> int:
+        self.now += self.step
+        return self.now
+
+
+class FixedTimer:
+    def __init__(self, *samples: float) -> None:
+        self.samples = samples or (2.0,)
+        self.plans: list[Plan | None] = []
+
+    def measure(self, call: TimedCall, plan: Plan | None) -> Measurement:
+        self.plans.append(plan)
+        call.fn()
+        return Measurement(
+            regime=Regime(requested="host", resolved="host", cache="hot"),
+            samples_ms=self.samples,
+            plan=plan or Plan(warmup=1, unroll=1, replays=2, windows=3),
+        )
+
+
+def make(config: AgentConfig | None = None, **kwargs: Any) -> tuple[Session, Lines]:
+    lines = Lines()
+    plans = kwargs.pop("plans", PlanBook())
+    session = Session(config or AgentConfig(), lines, plans, **kwargs)
+    session.begin("test_x.py::test_gelu")
+    return session, lines
+
+
+def test_a_call_is_journalled_with_its_id_and_label() -> None:
+    session, lines = make(make_timer=FixedTimer)
+    label = Label(op="gelu", dtype="torch.float16", size_detail="[4]")
+    timed = session.time(lambda: None, label=label, role="row")
+    (line,) = lines.of("call")
+    assert (line["id"], line["op"], line["size_detail"]) == (timed.call, "gelu", "[4]")
+    assert line["latency_ms"] == 2.0 and line["status"] == "ok"
+    assert line["plan"] == {"warmup": 1, "unroll": 1, "replays": 2, "windows": 3}
+    assert timed.latency == 2.0 and timed.latency.call == timed.call
+
+
+def test_calls_are_counted_per_test_and_ids_are_not_reused() -> None:
+    session, lines = make(make_timer=FixedTimer)
+    first = session.time(lambda: None)
+    session.begin("test_x.py::test_other")
+    second = session.time(lambda: None)
+    assert first.call != second.call
+    assert [(line["node"][-5:], line["call"]) for line in lines.of("call")] == [
+        ("_gelu", 0),
+        ("other", 0),
+    ]
+
+
+def test_generators_are_as_before_after_a_timed_call() -> None:
+    session, _ = make(make_timer=FixedTimer)
+    random.seed(3)
+    expected = random.Random(3).random()
+    session.time(random.random)
+    assert random.random() == expected
+
+
+def test_every_test_draws_the_same_numbers() -> None:
+    session, _ = make(make_timer=FixedTimer)
+    one = random.random()
+    session.begin("other")
+    assert random.random() == one
+
+
+def test_the_after_side_replays_the_plan() -> None:
+    session, lines = make(make_timer=FixedTimer)
+    session.time(lambda: None)
+    fingerprint = lines.of("call")[0]["inputs"]["fingerprint"]
+    plan = Plan(warmup=7, unroll=8, replays=9, windows=10)
+    recorded = Recorded(plan=plan, fingerprint=fingerprint, resolved="host")
+    timer = FixedTimer()
+    session, lines = make(
+        make_timer=lambda: timer, plans=PlanBook({("test_x.py::test_gelu", 0): recorded})
+    )
+    session.time(lambda: None)
+    session.time(lambda: None)
+    assert timer.plans == [plan, None]
+    assert [line["flags"] for line in lines.of("call")] == [[], ["plan-missing"]]
+
+
+def test_other_tensors_are_never_measured_as_if_equal() -> None:
+    recorded = Recorded(
+        plan=Plan(warmup=1, unroll=1, replays=1, windows=1), fingerprint="other", resolved="host"
+    )
+    timer = FixedTimer()
+    session, lines = make(
+        make_timer=lambda: timer, plans=PlanBook({("test_x.py::test_gelu", 0): recorded})
+    )
+    session.time(lambda: None)
+    assert lines.of("call")[0]["flags"] == ["inputs-differ"]
+    assert timer.plans == [None]
+
+
+def test_a_raising_call_is_journalled_and_raised() -> None:
+    session, lines = make(make_timer=FixedTimer)
+
+    def fail() -> None:
+        raise ValueError("no\nshared memory")
+
+    with pytest.raises(ValueError, match="shared"):
+        session.time(fail)
+    (line,) = lines.of("call")
+    assert line["status"] == "failed" and line["reason"] == "ValueError: no shared memory"
+    assert not session.busy and not session.fatal
+
+
+def test_a_dead_device_is_remembered() -> None:
+    session, _ = make(make_timer=FixedTimer, is_fatal=lambda exc: "illegal" in str(exc))
+
+    def fail() -> None:
+        raise RuntimeError("illegal address")
+
+    with pytest.raises(RuntimeError):
+        session.time(fail)
+    assert "illegal address" in session.fatal
+
+
+def test_a_switch_variable_the_benchmark_changes_is_noted_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("FLAGTREE_RLC_ENHANCE", "1")
+    session, lines = make(
+        AgentConfig(watch={"FLAGTREE_RLC_ENHANCE": "1", "OTHER_UNSET": None}),
+        make_timer=FixedTimer,
+    )
+    session.time(lambda: None)
+    del os.environ["FLAGTREE_RLC_ENHANCE"]
+    session.time(lambda: None)
+    session.time(lambda: None)
+    flags = [line["flags"] for line in lines.of("call")]
+    assert flags == [[], ["switch-changed"], ["switch-changed"]]
+    (note,) = lines.of("note")
+    assert note["code"] == "switch-variable-changed" and "FLAGTREE_RLC_ENHANCE" in note["text"]
+
+
+def test_journal_lines_are_strict_json(tmp_path: Any) -> None:
+    from flagkit.agent.journal import FileJournal
+
+    complaints: list[str] = []
+    journal = FileJournal(tmp_path / "j.jsonl", complaints.append)
+    journal.write({"kind": "call", "latency_ms": float("nan"), "odd": {1: (float("inf"), object)}})
+    journal.close()
+    (text,) = (tmp_path / "j.jsonl").read_text().splitlines()
+    assert json.loads(text)["latency_ms"] is None
+    assert not complaints
+
+
+def test_a_journal_that_cannot_be_written_complains_once(tmp_path: Any) -> None:
+    from flagkit.agent.journal import FileJournal
+
+    complaints: list[str] = []
+    journal = FileJournal(tmp_path / "no" / "j.jsonl", complaints.append)
+    journal.write({"kind": "call"})
+    journal.write({"kind": "call"})
+    assert len(complaints) == 1 and "not written" in complaints[0]
+
+
+def test_a_latency_survives_copies_but_not_arithmetic() -> None:
+    latency = Latency(1.5, "c7")
+    assert copy.deepcopy(latency).call == "c7"
+    assert f"{latency:.6f}" == "1.500000" and json.dumps(latency) == "1.5"
+    assert not isinstance(latency * 2, Latency)
+
+
+def test_answers_are_what_do_bench_gives() -> None:
+    session, _ = make(make_timer=lambda: FixedTimer(1.0, 2.0, 6.0))
+    timed = session.time(lambda: None)
+    assert answer(timed, None, "median") == 2.0
+    assert answer(timed, None, "mean") == 3.0
+    assert answer(timed, None, "min") == 1.0 and answer(timed, None, "max") == 6.0
+    assert answer(timed, None, "all") == [1.0, 2.0, 6.0]
+    assert answer(timed, [0.5, 0.0, 1.0], "mean") == [2.0, 1.0, 6.0]
+    assert answer(timed, [0.5], "mean") == 2.0
+    assert answer(timed, None, "mean").call == timed.call
+
+
+def test_quantiles_interpolate() -> None:
+    assert quantile([1.0, 2.0], 0.5) == 1.5
+    assert quantile([5.0], 0.2) == 5.0
+
+
+def test_the_host_timer_decides_a_plan_and_replays_it() -> None:
+    clock = Clock()
+    calls = 0
+
+    def fn() -> None:
+        nonlocal calls
+        calls += 1
+        clock.now += 1_000_000
+
+    timer = HostTimer(clock)
+    first = timer.measure(TimedCall(fn=fn), None)
+    assert first.plan is not None and first.plan.unroll == 1
+    assert len(first.samples_ms) == first.plan.windows >= 10
+    assert first.regime.label == "host/hot"
+    decided, calls = calls, 0
+    again = timer.measure(TimedCall(fn=fn), first.plan)
+    assert again.plan == first.plan and calls == decided == first.plan.calls
+
+
+def test_a_slow_call_is_one_call_a_window() -> None:
+    clock = Clock()
+
+    def fn() -> None:
+        clock.now += 500_000_000
+
+    plan = HostTimer(clock).measure(TimedCall(fn=fn), None).plan
+    assert plan is not None and plan.replays == 1 and plan.warmup == 1
+
+
+def test_steady_looks_at_both_halves() -> None:
+    assert steady([1.0, 1.001, 1.0, 1.0])
+    assert not steady([1.0, 1.0, 1.1, 1.1])

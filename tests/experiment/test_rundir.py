@@ -1,0 +1,114 @@
+"""The run directory, the harness in it, and what its receipts prove."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flagkit.errors import InputError, RunError
+from flagkit.experiment.harness import SUMS, check_sums, copy_harness
+from flagkit.experiment.receipts import allowed_environment
+from flagkit.experiment.rundir import RunDir, folder_name, read_json, write_json, write_text
+from flagkit.experiment.verify import verify
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NOW = datetime(2026, 11, 30, 12, 0, 5)
+
+
+def test_the_name_tells_time_switch_and_backend(tmp_path: Path) -> None:
+    one = RunDir.create(tmp_path, "rlc-musa", NOW)
+    other = RunDir.create(tmp_path, "rlc-musa", NOW)
+    assert one.root.name == "20261130-120005-rlc-musa"
+    assert other.root.name == "20261130-120005-rlc-musa-2"
+
+
+def test_a_place_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunError, match="--runs-dir"):
+        RunDir.create(tmp_path / "file", "x", NOW)
+
+
+@given(st.text())
+def test_an_operator_never_leaves_the_run_directory(op: str) -> None:
+    name = folder_name(op)
+    assert name and "/" not in name and "\\" not in name and name not in (".", "..")
+    assert len(name) <= 100 and name.isprintable()
+
+
+def test_sides_and_rounds(tmp_path: Path) -> None:
+    rundir = RunDir(root=tmp_path)
+    for side in ("before", "after", "before.2"):
+        (tmp_path / "gelu" / side).mkdir(parents=True)
+        (tmp_path / "gelu" / side / "receipt.json").write_text("{}")
+    (tmp_path / "gelu" / "after.2").mkdir()
+    assert [(b.name, a.name) for b, a in rundir.rounds("gelu")] == [("before", "after")]
+
+
+def test_files_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    write_json(path, {"a": 1})
+    with pytest.raises(RunError, match=r"r\.json"):
+        write_text(tmp_path / "no" / "r.json", "x")
+    assert read_json(path) == {"a": 1}
+    assert [p.name for p in tmp_path.iterdir()] == ["r.json"]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", "\0"])
+def test_a_damaged_file_is_one_line(tmp_path: Path, text: str) -> None:
+    (tmp_path / "campaign.json").write_text(text)
+    with pytest.raises(InputError, match=r"campaign\.json"):
+        RunDir.open(tmp_path).campaign()
+
+
+def test_the_harness_is_the_code_with_its_digests(tmp_path: Path) -> None:
+    copy_harness(tmp_path / "harness", ["flagkit_cpu", "flagkit_cpu"])
+    root = tmp_path / "harness"
+    assert (root / "flagkit" / "agent" / "plugin.py").is_file()
+    assert (root / "flagkit_cpu" / "__init__.py").is_file()
+    assert not list(root.rglob("__pycache__"))
+    assert len((root / SUMS).read_text().splitlines()) > 50
+    assert check_sums(root) == []
+
+
+def test_verify_says_what_changed(tmp_path: Path) -> None:
+    copy_harness(tmp_path / "harness", [])
+    side = tmp_path / "gelu" / "before"
+    side.mkdir(parents=True)
+    (side / "run.log").write_bytes(b"abc")
+    from flagkit.experiment.receipts import digests
+
+    (side / "receipt.json").write_text(json.dumps({"digests": digests(side)}))
+    rundir = RunDir(root=tmp_path)
+    checked, problems = verify(rundir)
+    assert checked > 50 and problems == []
+    (side / "run.log").write_bytes(b"abd")
+    (side / "tuning.jsonl").write_bytes(b"")
+    (tmp_path / "harness" / "flagkit" / "model.py").write_text("")
+    (tmp_path / "harness" / "flagkit" / "errors.py").unlink()
+    _, problems = verify(rundir)
+    assert problems == [
+        "harness/flagkit/errors.py: missing",
+        "harness/flagkit/model.py: changed",
+        "gelu/before/run.log: changed",
+        "gelu/before/tuning.jsonl: added",
+    ]
+
+
+def test_a_receipt_shows_no_secret() -> None:
+    environ = {
+        "FLAGTREE_RLC_ENHANCE": "1",
+        "TRITON_CACHE_DIR": "c",
+        "FLAGKIT_API_KEY": "x",
+        "AWS_SECRET": "x",
+        "HOME": "h",
+        "ODD": "2",
+    }
+    kept = allowed_environment(environ, {"ODD": "2"})
+    assert kept == {"FLAGTREE_RLC_ENHANCE": "1", "ODD": "2", "TRITON_CACHE_DIR": "c"}
