@@ -108,7 +108,7 @@ def _rows(dims: list[tuple[int, int]], itemsize: int) -> list[Run]:
 
 def is_array(value: Any) -> bool:
     """Whether *value* is a tensor or array of a library that the benchmark has loaded."""
-    return any(kind is not None and isinstance(value, kind) for kind in _kinds())
+    return any(kind is not None and issubclass(type(value), kind) for kind in _kinds())
 
 
 def layout(array: Any) -> Layout:

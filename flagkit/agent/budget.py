@@ -76,9 +76,7 @@ def replays_for(length_ms: float, replay_ms: float) -> int:
 
 def window_limits(window_ms: float) -> tuple[int, int]:
     """The fewest and the most windows of *window_ms* that :data:`TOTAL_MS` allows."""
-    if window_ms <= 0:
-        return MIN_WINDOWS, MAX_WINDOWS
-    fit = int(TOTAL_MS / window_ms)
+    fit = int(TOTAL_MS / max(window_ms, 1.0))
     return max(LEAST_WINDOWS, min(MIN_WINDOWS, fit)), max(LEAST_WINDOWS, min(MAX_WINDOWS, fit))
 
 

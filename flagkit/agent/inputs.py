@@ -54,14 +54,21 @@ class Generators:
         pairs: list[tuple[Callable[[], Any], Callable[[Any], Any]]] = [
             (random.getstate, random.setstate)
         ]
-        numpy: Any = sys.modules.get("numpy.random")
-        if hasattr(numpy, "get_state") and hasattr(numpy, "set_state"):
-            pairs.append((numpy.get_state, numpy.set_state))
+        numbers = _numpy_random()
+        if hasattr(numbers, "get_state") and hasattr(numbers, "set_state"):
+            pairs.append((numbers.get_state, numbers.set_state))
         torch: Any = sys.modules.get("torch")
         if hasattr(torch, "get_rng_state") and hasattr(torch, "set_rng_state"):
             pairs.append((torch.get_rng_state, torch.set_rng_state))
         device = _device_pair(self._interface)
         return [*pairs, device] if device else pairs
+
+
+def _numpy_random() -> Any:
+    """``numpy.random`` of a loaded numpy. It may load on first use, too late to be seeded then."""
+    with contextlib.suppress(Exception):
+        return sys.modules["numpy"].random
+    return None
 
 
 def _device_pair(interface: Any) -> tuple[Callable[[], Any], Callable[[Any], Any]] | None:
@@ -86,11 +93,8 @@ def _initialised(interface: Any) -> bool:
 def seed_all(seed: int, interface: Any = None) -> None:
     """Give every loaded generator the same *seed*; one that refuses is left alone."""
     random.seed(seed)
-    numpy = sys.modules.get("numpy")
-    if numpy is not None:
-        # numpy.random may be loaded on first use, too late to be seeded then.
-        with contextlib.suppress(Exception):
-            numpy.random.seed(seed % 2**32)
+    with contextlib.suppress(Exception):
+        _numpy_random().seed(seed % 2**32)
     torch = sys.modules.get("torch")
     if torch is not None:
         with contextlib.suppress(Exception):

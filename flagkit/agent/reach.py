@@ -72,11 +72,10 @@ def reach(fn: Any) -> Reached:
             else:
                 found.unseen += 1
             continue
-        parts = _parts(value, root)
-        if parts is None:
-            found.unseen += 1
-            continue
-        if not _follow(parts, depth + 1, met, waiting):
+        parts = None
+        with contextlib.suppress(Exception):
+            parts = _parts(value, root)
+        if parts is None or not _follow(parts, depth + 1, met, waiting):
             found.unseen += 1
     return found
 
@@ -86,7 +85,7 @@ def _follow(
 ) -> bool:
     """Queue what was not met yet; False where something had to be left out."""
     for part in parts:
-        if isinstance(part, _ATOMS) or id(part) in met:
+        if issubclass(type(part), _ATOMS) or id(part) in met:
             continue
         if depth > MAX_DEPTH or len(met) >= MAX_OBJECTS:
             return False
@@ -97,17 +96,16 @@ def _follow(
 
 def _parts(value: Any, root: Any) -> Iterable[Any] | None:
     """What *value* holds; None where that cannot be known."""
-    if isinstance(value, _ATOMS):
-        return ()
-    if isinstance(value, dict):
-        return [*value.values()]
-    if isinstance(value, (list, tuple, deque, set, frozenset)):
+    kind = type(value)  # isinstance would ask the object itself, which may answer anything
+    if issubclass(kind, dict):
+        return [*dict.values(value)]
+    if issubclass(kind, (list, tuple, deque, set, frozenset)):
         return [*value]
-    if isinstance(value, types.MethodType):
+    if issubclass(kind, types.MethodType):
         return (value.__self__, value.__func__)
-    if isinstance(value, types.FunctionType):
+    if issubclass(kind, types.FunctionType):
         return [*_of_function(value, root)]
-    if isinstance(value, functools.partial):
+    if issubclass(kind, functools.partial):
         return [value.func, *value.args, *value.keywords.values()]
     return _of_object(value)
 
@@ -142,21 +140,18 @@ def _of_object(value: Any) -> Iterable[Any] | None:
         return ()
     if top in sys.stdlib_module_names and top not in _STANDARD_WALKED:
         return None if top in ("builtins", "itertools", "array") else ()
-    held = [*_attributes(value)]
-    return held if held or hasattr(value, "__dict__") or _slots(kind) else None
+    slots = [*_slots(kind)]
+    if not kind.__dictoffset__ and not slots:
+        return None
+    held = [*object.__getattribute__(value, "__dict__").values()] if kind.__dictoffset__ else []
+    for slot in slots:
+        with contextlib.suppress(AttributeError):  # a slot not filled yet
+            held.append(slot.__get__(value, kind))
+    return held
 
 
-def _attributes(value: Any) -> Iterator[Any]:
-    with contextlib.suppress(TypeError):
-        yield from vars(value).values()
-    for name in _slots(type(value)):
-        with contextlib.suppress(Exception):
-            yield object.__getattribute__(value, name)
-
-
-def _slots(kind: type) -> list[str]:
-    names: list[str] = []
+def _slots(kind: type) -> Iterator[types.MemberDescriptorType]:
     for each in kind.__mro__:
-        slots = each.__dict__.get("__slots__", ())
-        names += [slots] if isinstance(slots, str) else [str(name) for name in slots]
-    return [name for name in names if name not in ("__dict__", "__weakref__")]
+        for member in vars(each).values():
+            if type(member) is types.MemberDescriptorType:
+                yield member
