@@ -45,6 +45,14 @@ def table(
 
     ``width`` is the terminal's; None: as wide as it has to be.
     """
+    blocks = table_blocks(columns, rows, indent=indent, width=width)
+    return [one for block in blocks for one in block]
+
+
+def table_blocks(
+    columns: Sequence[Column], rows: Iterable[Sequence[Span]], *, indent: str, width: int | None
+) -> list[list[Line]]:
+    """A table as one block of lines for its heading and for each row."""
     body = list(rows)
     used = [place for place in range(len(columns)) if any(row[place].text for row in body)]
     shown = [columns[place] for place in used]
@@ -53,7 +61,14 @@ def table(
     widths = [max(cell_width(row[place].text) for row in cells) for place in range(len(shown))]
     if width is not None:
         widths = _fitted(widths, shown, width - len(indent))
-    return [line for row in cells for line in _aligned(row, shown, widths, indent)]
+    return [_aligned(row, shown, widths, indent) for row in cells]
+
+
+def widest(lines: Iterable[Line]) -> int:
+    """The columns that the longest line takes."""
+    return max(
+        (cell_width("".join(span.text for span in spans).rstrip()) for spans in lines), default=0
+    )
 
 
 def render(lines: Iterable[Line], paint: Callable[[str, str], str] | None) -> str:

@@ -59,15 +59,9 @@ def flagkit_reporter() -> Reporter:
 
 def _report(report: RangeReport, heading: str) -> Iterator[str]:
     yield f"{heading} {text.markdown(wording.headline(report))}"
-    extents = _extents(report)
-    if extents:
-        yield extents
-    warnings = [
-        f"- **{text.markdown(said)}**" if grave else f"- {text.markdown(said)}"
-        for grave, said in wording.warnings(report)
-    ]
-    if warnings:
-        yield "\n".join(warnings)
+    points = [*_extents(report), *_warnings(report)]
+    if points:
+        yield "\n".join(f"- {point}" for point in points)
     yield from _rows(report)
     if report.unpaired:
         yield "Not paired:"
@@ -75,18 +69,22 @@ def _report(report: RangeReport, heading: str) -> Iterator[str]:
     yield _ledger(report)
 
 
-def _extents(report: RangeReport) -> str:
+def _extents(report: RangeReport) -> Iterator[str]:
     main = report.range
     if main is None:
-        return ""
+        return
     (low, low_row), (high, high_row) = wording.ends(main, report.pairs)
-    lines = [
-        f"- lowest {low}: {text.markdown(low_row)}",
-        f"- highest {high}: {text.markdown(high_row)}",
-        f"- regime {text.markdown(main.regime)}",
-    ]
-    lines += [f"- {text.markdown(wording.range_line(one, main))}" for one in report.ranges[1:]]
-    return "\n".join(lines)
+    yield f"lowest {low}: {text.markdown(low_row)}"
+    yield f"highest {high}: {text.markdown(high_row)}"
+    yield f"regime {text.markdown(main.regime)}"
+    for one in report.ranges[1:]:
+        yield text.markdown(wording.range_line(one, main))
+
+
+def _warnings(report: RangeReport) -> Iterator[str]:
+    for grave, said in wording.warnings(report):
+        shown = text.markdown(said)
+        yield f"**{shown}**" if grave else shown
 
 
 def _rows(report: RangeReport) -> Iterator[str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from flagkit import hookimpl
 from flagkit.reporters import text, wording
-from flagkit.reporters.layout import Column, Line, Span, line, render, table
+from flagkit.reporters.layout import Column, Line, Span, line, render, table, table_blocks, widest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ UNPAIRED_COLUMNS = (
     Column("size", shrinks=True),
     Column("ms", number=True),
     Column("reason"),
-    Column("detail", shrinks=True),
+    Column("detail"),
 )
 CLOSING_COLUMNS = (
     Column("operator", shrinks=True),
@@ -164,21 +164,32 @@ def _unpaired(report: RangeReport, width: int | None) -> Iterator[Line]:
     yield ()
     yield line(f"{INDENT}not paired", "bold")
     by_op = wording.several_ops(report)
-    rows = []
-    for entry in report.unpaired:
-        one = wording.unpaired_text(entry)
-        rows.append(
-            (
-                Span(one.side),
-                Span(text.plain(one.op) if by_op else ""),
-                Span(text.plain(one.dtype)),
-                Span(text.plain(one.size)),
-                Span(one.latency if one.latency != "-" else ""),
-                Span(one.reason, "yellow"),
-                Span(text.plain(one.detail)),
-            )
-        )
-    yield from table(UNPAIRED_COLUMNS, rows, indent=INDENT, width=width)
+    entries = [wording.unpaired_text(entry) for entry in report.unpaired]
+    rows = [_unpaired_row(one, by_op) for one in entries]
+    beside = table(UNPAIRED_COLUMNS, rows, indent=INDENT, width=None)
+    if width is None or widest(beside) <= width:
+        yield from beside
+        return
+    head, *blocks = table_blocks(
+        UNPAIRED_COLUMNS[:-1], [row[:-1] for row in rows], indent=INDENT, width=width
+    )
+    yield from head
+    for one, block in zip(entries, blocks, strict=True):
+        yield from block
+        if one.detail:
+            yield line(f"{INDENT * 2}{text.plain(one.detail)}", "dim")
+
+
+def _unpaired_row(one: wording.UnpairedText, by_op: bool) -> Sequence[Span]:
+    return (
+        Span(one.side),
+        Span(text.plain(one.op) if by_op else ""),
+        Span(text.plain(one.dtype)),
+        Span(text.plain(one.size)),
+        Span(one.latency if one.latency != "-" else ""),
+        Span(one.reason, "yellow"),
+        Span(text.plain(one.detail)),
+    )
 
 
 def _closing_row(report: RangeReport) -> Sequence[Span]:

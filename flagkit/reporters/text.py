@@ -62,7 +62,8 @@ def cell(text: str) -> str:
 
 _MARKDOWN_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;"}
 _MARKDOWN_ACTIVE = re.compile(
-    r"""[\\`|*~&<>@]           # escapes, code, table cells, emphasis, tags, mentions
+    r"""[\\`|*&<>@]            # escapes, code, table cells, emphasis, tags, mentions
+      | ~(?=\S) | (?<=\S)~    # struck out text; a tilde between blanks is a tilde
       | (?<![^\W_])_ | _(?![^\W_])   # an underscore inside a word is no emphasis
       | (?<=\])[(:\[]         # a link's second half
       | ^[\#+=-]              # a heading, a list, a rule
