@@ -1,0 +1,199 @@
+"""What a switch did to compiled code: N of M kernels changed, and whether launches did."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from flagkit.experiment.kernels import KernelRecord
+
+    Launched = tuple[str, ...]
+
+Verdict = Literal["identical", "ttgir-only", "changed", "unknown", "only-before", "only-after"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelPair:
+    """One kernel of both sides, or of one. ``verdict`` goes by what runs:
+
+    ``ttgir-only`` says the compiler took another way to the same code, ``unknown`` that
+    neither code nor TTGIR of both sides could be read.
+    """
+
+    before: KernelRecord | None
+    after: KernelRecord | None
+    verdict: Verdict
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        sides = {"before": self.before, "after": self.after}
+        return {
+            "kernel": next(side.name for side in sides.values() if side),
+            "verdict": self.verdict,
+            **{name: side.to_json() if side else None for name, side in sides.items()},
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelProof:
+    """Both sides' kernels compared.
+
+    ``launches_equal`` says whether each timed call launched the same kernels with the same
+    grids in the same order on both sides; None where launches are not known.
+    """
+
+    pairs: tuple[KernelPair, ...] = ()
+    launches_equal: bool | None = None
+
+    def count(self, *verdicts: Verdict) -> int:
+        """How many kernels have one of *verdicts*."""
+        return sum(pair.verdict in verdicts for pair in self.pairs)
+
+    @property
+    def changed(self) -> int:
+        """Kernels whose code differs."""
+        return self.count("changed")
+
+    @property
+    def total(self) -> int:
+        """Kernels that both sides have."""
+        return len(self.pairs) - self.count("only-before", "only-after")
+
+    @property
+    def same_code(self) -> bool:
+        """Whether both sides provably ran the same code in the same way."""
+        return bool(self.pairs) and self.launches_equal is True and self.unequal == 0
+
+    @property
+    def unequal(self) -> int:
+        """Kernels that are not known to be the same code on both sides."""
+        return len(self.pairs) - self.count("identical", "ttgir-only")
+
+    def text(self) -> str:
+        """One line for people."""
+        if not self.pairs:
+            return "no compiled kernel is known: nothing can be said of the code"
+        said = [f"{self.changed} of {self.total} kernels changed"]
+        for verdict, words in _WORDS.items():
+            if count := self.count(verdict):
+                said.append(f"{count} {words}")
+        if self.same_code:
+            said.append("both sides ran the same code: any difference is noise")
+        elif self.launches_equal is False:
+            said.append("the launches differ")
+        elif self.launches_equal and not self.changed:
+            said.append("the launches are equal")
+        return "; ".join(said)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values: counts, the line for people, and every kernel."""
+        return {
+            "changed": self.changed,
+            "total": self.total,
+            "launches_equal": self.launches_equal,
+            "same_code": self.same_code,
+            "text": self.text(),
+            "kernels": [pair.to_json() for pair in self.pairs],
+        }
+
+
+_WORDS: dict[Verdict, str] = {
+    "ttgir-only": "differ in TTGIR alone",
+    "unknown": "could not be compared",
+    "only-before": "on the before side alone",
+    "only-after": "on the after side alone",
+}
+
+
+def compare_kernels(
+    before: Sequence[KernelRecord],
+    after: Sequence[KernelRecord],
+    launches: tuple[Iterable[Any], Iterable[Any]] = ((), ()),
+) -> KernelProof:
+    """Join both sides' kernels by what they are, and compare their code.
+
+    *launches* are both sides' decoded lines of ``tuning.jsonl``. Where timed calls' launches
+    are known, kernels that no call launched (a tuner's candidates, set-up) are left out.
+    """
+    if any(record.launched for record in before) and any(record.launched for record in after):
+        before = [record for record in before if record.launched]
+        after = [record for record in after if record.launched]
+    theirs = _grouped(after)
+    pairs: list[KernelPair] = []
+    for identity, group in _grouped(before).items():
+        pairs += _paired(group, theirs.pop(identity, []))
+    for group in theirs.values():
+        pairs += _paired([], group)
+    sequences = [launch_sequences(lines) for lines in launches]
+    known = all(sequences)
+    return KernelProof(
+        pairs=tuple(pairs), launches_equal=sequences[0] == sequences[1] if known else None
+    )
+
+
+def launch_sequences(lines: Iterable[Any]) -> dict[tuple[str, int], tuple[Launched, ...]]:
+    """What each timed call launched, in order, by the test and the call's place in it.
+
+    Ids of calls are not used: another number of calls before would shift them.
+    """
+    calls: dict[tuple[str, str], list[tuple[int, Launched]]] = {}
+    for line in lines:
+        if isinstance(line, dict) and line.get("kind") == "launch":
+            call = (str(line.get("node", "")), str(line.get("call", "")))
+            order = line.get("order")
+            place = order if isinstance(order, int) else 0
+            calls.setdefault(call, []).append((place, _launched(line)))
+    places: Counter[str] = Counter()
+    found = {}
+    for (node, _), launched in calls.items():
+        found[node, places[node]] = tuple(text for _, text in sorted(launched))
+        places[node] += 1
+    return found
+
+
+def _launched(line: Mapping[str, Any]) -> Launched:
+    names = ("kernel", "grid", "signature", "constexprs", "count")
+    return tuple(json.dumps(line.get(name), sort_keys=True, default=str) for name in names)
+
+
+def _grouped(records: Iterable[KernelRecord]) -> dict[tuple[str, ...], list[KernelRecord]]:
+    found: dict[tuple[str, ...], list[KernelRecord]] = {}
+    for record in records:
+        found.setdefault(record.identity, []).append(record)
+    return found
+
+
+def _paired(before: list[KernelRecord], after: list[KernelRecord]) -> Iterator[KernelPair]:
+    """Pair one identity's kernels: equal code first, whatever is left by its order.
+
+    Several of one identity differ in what is not known of them, such as constants of
+    kernels that no call launched.
+    """
+    left, right = list(before), list(after)
+    for record in before:
+        same = next((o for o in right if _verdict(record, o) in ("identical", "ttgir-only")), None)
+        if same is not None:
+            left.remove(record)
+            right.remove(same)
+            yield KernelPair(before=record, after=same, verdict=_verdict(record, same))
+    for one, other in zip(left, right, strict=False):
+        yield KernelPair(before=one, after=other, verdict=_verdict(one, other))
+    for one in left[len(right) :]:
+        yield KernelPair(before=one, after=None, verdict="only-before")
+    for other in right[len(left) :]:
+        yield KernelPair(before=None, after=other, verdict="only-after")
+
+
+def _verdict(one: KernelRecord, other: KernelRecord) -> Verdict:
+    ttgir = one.ttgir == other.ttgir if one.ttgir and other.ttgir else None
+    if one.code and other.code:
+        if one.code != other.code:
+            return "changed"
+        return "ttgir-only" if ttgir is False else "identical"
+    # Without both executables equal TTGIR proves nothing: later stages may read the switch.
+    return "changed" if ttgir is False else "unknown"
