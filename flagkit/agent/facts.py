@@ -1,0 +1,264 @@
+"""What the device and its software say of themselves, for a side's receipt.
+
+Nothing here is needed to measure: whatever is absent, slow or odd becomes a note.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+TIME_LIMIT = 10.0
+"""Seconds a vendor's tool gets; a driver that hangs must not hold up a run."""
+
+MAX_ENTRIES, MAX_TEXT = 200, 200
+"""Of a tool's answer; what is beyond is dropped."""
+
+DISTRIBUTIONS = ("torch", "triton", "flagtree", "flag_gems", "numpy")
+
+_FIELDS = (
+    "name",
+    "uuid",
+    "driver_version",
+    "pstate",
+    "clocks.sm",
+    "clocks.mem",
+    "clocks.max.sm",
+    "temperature.gpu",
+    "power.draw",
+)
+_REASONS = ("clocks_event_reasons.active", "clocks_throttle_reasons.active", "")
+"""The same mask by its newer and its older name, and without for drivers that know neither."""
+
+THROTTLING = {
+    0x01: "idle",
+    0x02: "application clocks",
+    0x04: "power cap",
+    0x08: "hardware slowdown",
+    0x10: "sync boost",
+    0x20: "thermal slowdown",
+    0x40: "hardware thermal slowdown",
+    0x80: "power brake",
+    0x100: "display clocks",
+}
+"""Bits of the mask, as NVML's header names them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """A vendor's command that describes every device: what to call, how to read it.
+
+    ``commands`` are tried in order until one succeeds; ``read`` gives one mapping a device.
+    """
+
+    program: str
+    commands: tuple[tuple[str, ...], ...]
+    read: Callable[[str, tuple[str, ...]], list[dict[str, str]]]
+
+
+def device_facts(
+    backend_name: str,
+    interface: Any,
+    device_index: int = 0,
+    *,
+    which: Callable[[str], str | None] = shutil.which,
+    run: Callable[[Sequence[str]], str] | None = None,
+) -> dict[str, Any]:
+    """Facts of device *device_index* of *interface*, as JSON. Never raises.
+
+    ``name``, ``uuid``, ``memory_bytes`` come from the interface, ``versions`` from what is
+    installed, ``tool`` and ``state`` (clocks in MHz, temperature in degrees C, power in W,
+    each as the tool prints it) from the vendor's command whose device bears the
+    interface's name, ``throttling`` from its mask, ``notes`` say what is missing.
+    """
+    notes: list[str] = []
+    facts: dict[str, Any] = {"backend": backend_name, "index": device_index}
+    facts.update(_own_words(interface, device_index))
+    facts["versions"] = versions(interface)
+    found = _state(facts, which, run or _run, notes)
+    if found is not None:
+        tool, state = found
+        facts["tool"], facts["state"] = tool, state
+        facts["throttling"] = throttling(state)
+    facts["notes"] = notes
+    return facts
+
+
+def versions(interface: Any = None) -> dict[str, str]:
+    """Versions of the stack: of loaded modules, else of installed distributions."""
+    top = str(getattr(interface, "__name__", "")).partition(".")[0]
+    names = dict.fromkeys((*DISTRIBUTIONS, top) if top else DISTRIBUTIONS)
+    found = {name: version for name in names if (version := _version(name))}
+    runtime = getattr(sys.modules.get("torch"), "version", None)
+    for name in ("cuda", "musa", "hip"):
+        told = getattr(runtime, name, None)
+        if isinstance(told, str):
+            found[f"torch.version.{name}"] = told
+    return found
+
+
+def throttling(state: Mapping[str, str]) -> list[str]:
+    """Why the clocks are held down, in words; empty where nothing holds them or it is not told."""
+    mask = next((state[name] for name in _REASONS if name in state), "")
+    try:
+        bits = int(mask, 16)
+    except ValueError:
+        return []
+    return [word for bit, word in THROTTLING.items() if bits & bit]
+
+
+def read_csv(text: str, command: tuple[str, ...]) -> list[dict[str, str]]:
+    """``nvidia-smi --query-gpu=a,b --format=csv,noheader``: one line a device."""
+    asked = next(each for each in command if each.startswith("--query-gpu="))
+    fields = asked.partition("=")[2].split(",")
+    rows = (line.split(", ") for line in text.splitlines() if line.strip())
+    return [dict(zip(fields, map(_short, row), strict=False)) for row in rows]
+
+
+def read_sections(text: str, command: tuple[str, ...]) -> list[dict[str, str]]:
+    """``mthreads-gmi -q``: indented ``key : value`` lines; a line of its own opens a section.
+
+    Keys are joined with their sections by dots, in small letters. A repeated first key
+    begins the next device.
+    """
+    devices: list[dict[str, str]] = []
+    path: list[tuple[int, str]] = []
+    first = ""
+    for line in text.splitlines():
+        key, colon, value = (part.strip() for part in line.partition(":"))
+        depth = len(line) - len(line.lstrip())
+        if not key or set(key) <= {"-", "=", "+"}:
+            continue
+        while path and path[-1][0] >= depth:
+            path.pop()
+        if not colon or not value:
+            path.append((depth, key))
+            continue
+        name = ".".join(_short(each).lower() for each in (*(p for _, p in path), key))
+        first = first or key
+        if not devices or (key == first and name in devices[-1]):
+            devices.append({})
+        if len(devices[-1]) < MAX_ENTRIES:
+            devices[-1].setdefault(name, _short(value))
+    return devices
+
+
+TOOLS = (
+    Tool(
+        program="nvidia-smi",
+        commands=tuple(
+            (
+                f"--query-gpu={','.join((*_FIELDS, reasons) if reasons else _FIELDS)}",
+                "--format=csv,noheader",
+            )
+            for reasons in _REASONS
+        ),
+        read=read_csv,
+    ),
+    Tool(program="mthreads-gmi", commands=(("-q",),), read=read_sections),
+)
+"""Asked in order, as far as installed; the device's name decides whose answer counts."""
+
+
+def _own_words(interface: Any, index: int) -> dict[str, Any]:
+    """What torch's own device properties say."""
+    facts: dict[str, Any] = {}
+    with contextlib.suppress(Exception):
+        facts["name"] = _short(str(interface.get_device_name(index)))
+    with contextlib.suppress(Exception):
+        properties = interface.get_device_properties(index)
+        for ours, theirs in (("uuid", "uuid"), ("memory_bytes", "total_memory")):
+            value = getattr(properties, theirs, None)
+            if value is not None:
+                facts[ours] = value if isinstance(value, int) else _short(str(value))
+    with contextlib.suppress(Exception):
+        facts["capability"] = ".".join(map(str, interface.get_device_capability(index)))
+    return facts
+
+
+def _state(
+    facts: Mapping[str, Any],
+    which: Callable[[str], str | None],
+    run: Callable[[Sequence[str]], str],
+    notes: list[str],
+) -> tuple[str, dict[str, str]] | None:
+    installed = [(tool, path) for tool in TOOLS if (path := which(tool.program))]
+    for tool, path in installed:
+        for command in tool.commands:
+            try:
+                devices = tool.read(run([path, *command]), command)
+            except Exception as exc:  # noqa: BLE001 - facts are a courtesy
+                problem = _short(f"{tool.program}: {type(exc).__name__}: {exc}")
+                continue
+            device = pick(devices, facts)
+            if device is not None:
+                return tool.program, device
+            problem = f"{tool.program} knows no device like {facts.get('name', 'this one')!r}"
+            break
+        notes.append(problem)
+    if not installed:
+        names = " or ".join(tool.program for tool in TOOLS)
+        notes.append(f"no {names} here: clocks and temperature are not known")
+    return None
+
+
+def pick(devices: Sequence[dict[str, str]], facts: Mapping[str, Any]) -> dict[str, str] | None:
+    """The tool's device that is the interface's: by UUID, else by name and number.
+
+    The numbers agree only where every device is visible, so that one of several equal
+    devices is taken by number with its index in bounds, and by itself when alone.
+    """
+    uuid, name = str(facts.get("uuid", "")).lower(), str(facts.get("name", "")).lower()
+    if uuid:
+        for each in devices:
+            if any(uuid in value.lower() for key, value in each.items() if "uuid" in key):
+                return each
+    alike = [each for each in devices if name and _bears(each, name)]
+    index = int(facts.get("index", 0))
+    if len(alike) == 1:
+        return alike[0]
+    return alike[index] if index < len(alike) else None
+
+
+def _bears(device: Mapping[str, str], name: str) -> bool:
+    names = (value.lower() for key, value in device.items() if key.endswith("name"))
+    return any(each and (each in name or name in each) for each in names)
+
+
+def _run(command: Sequence[str]) -> str:
+    done = subprocess.run(
+        list(command),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=TIME_LIMIT,
+        check=True,
+    )
+    return done.stdout.decode("utf-8", "replace")
+
+
+def _version(name: str) -> str:
+    told = getattr(sys.modules.get(name), "__version__", None)
+    if isinstance(told, str):
+        return _short(told)
+    for spelling in _spellings(name):
+        with contextlib.suppress(Exception):
+            return _short(importlib.metadata.version(spelling))
+    return ""
+
+
+def _spellings(name: str) -> Iterator[str]:
+    yield name
+    yield name.replace("_", "-")
+
+
+def _short(text: str) -> str:
+    printable = "".join(c if c.isprintable() else " " for c in text)
+    return " ".join(printable.split())[:MAX_TEXT]
