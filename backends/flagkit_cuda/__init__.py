@@ -33,7 +33,10 @@ if not torch.cuda.is_available():
 facts["cuda"] = torch.version.cuda
 need("triton")
 from triton.runtime import driver
-interface = driver.active.get_device_interface()
+try:
+    interface = driver.active.get_device_interface()
+except Exception as error:
+    stop("triton " + facts["triton"] + " gives no device interface: " + str(error))
 facts["device interface"] = interface.__name__
 facts["devices"] = interface.device_count()
 for number in range(interface.device_count()):

@@ -31,7 +31,10 @@ if musa is None or not musa.is_available():
     stop("torch sees no MUSA device (" + why + ")")
 need("triton")
 from triton.runtime import driver
-interface = driver.active.get_device_interface()
+try:
+    interface = driver.active.get_device_interface()
+except Exception as error:
+    stop("triton " + facts["triton"] + " gives no device interface: " + str(error))
 facts["device interface"] = interface.__name__
 facts["devices"] = musa.device_count()
 for number in range(musa.device_count()):

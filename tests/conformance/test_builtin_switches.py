@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 
+from flagkit.interfaces import Target
 from flagkit.testing import SwitchContract
 
 
@@ -28,8 +32,20 @@ class TestAa(SwitchContract):
 class TestSimd(SwitchContract):
     @pytest.fixture
     def module(self):
-        pytest.importorskip("numpy")
         return "flagkit_simd"
+
+    @pytest.fixture
+    def target(self, tmp_path):
+        """A NumPy with one dispatch target, whatever this machine has."""
+        core = tmp_path / "numpy" / "_core"
+        core.mkdir(parents=True)
+        for folder in (core.parent, core):
+            (folder / "__init__.py").touch()
+        (core / "_multiarray_umath.py").write_text(
+            "__cpu_dispatch__ = ['FAST']; __cpu_features__ = {'FAST': True}\n"
+        )
+        environ = {"PYTHONPATH": str(tmp_path)}
+        return Target(python=Path(sys.executable), environ=environ)
 
 
 class TestEnv(SwitchContract):

@@ -11,15 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from flagkit.suites.hostbench.table import Table
+from flagkit.suites.hostbench.rows import bench
 from flagkit.suites.hostbench.tuner import ChunkTuner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     Array = np.ndarray[Any, Any]
 
-DTYPES = ("float32", "float64")
 SMALL = ((16384,), (65536,), (262144,))
 LARGE = ((65536,), (262144,), (1048576,))
 ROWS = ((64, 1024), (256, 1024), (1024, 1024))
@@ -54,59 +51,28 @@ def gelu(x: Array) -> Array:
     return run(GELU_CHUNKS.best((str(x.dtype), x.shape), run))
 
 
-def bench(
-    timer: Callable[..., float],
-    op: str,
-    fn: Callable[..., object],
-    shapes: Sequence[tuple[int, ...]],
-    *,
-    make: Callable[[tuple[int, ...], str], Array] = normal,
-    inputs: int = 1,
-) -> None:
-    """Time *fn* over *shapes* and print a table a dtype, whatever becomes of a row."""
-    for dtype in DTYPES:
-        table = Table(op=op, dtype=dtype)
-        detail, latency = "", None
-        try:
-            for shape in shapes:
-                detail = str([list(shape)] * inputs)
-                arrays = [make(shape, dtype) for _ in range(inputs)]
-                latency = timer(
-                    lambda arrays=arrays: fn(*arrays), op=op, dtype=dtype, size_detail=detail
-                )
-                table.add(latency, detail)
-        except BaseException:
-            table.fail(detail)
-            raise
-        finally:
-            regime = getattr(timer, "regime_line", None)
-            if regime is not None and latency is not None:
-                print(regime(latency, op))
-            print(table.text())
-
-
 @pytest.mark.add
 def test_add(flagkit_bench: Any) -> None:
     """Elementwise, two inputs."""
-    bench(flagkit_bench, "add", np.add, LARGE, inputs=2)
+    bench(flagkit_bench, "add", np.add, LARGE, make=normal, inputs=2)
 
 
 @pytest.mark.cumsum
 def test_cumsum(flagkit_bench: Any) -> None:
     """Along the last axis."""
-    bench(flagkit_bench, "cumsum", lambda x: np.cumsum(x, axis=-1), ROWS)
+    bench(flagkit_bench, "cumsum", lambda x: np.cumsum(x, axis=-1), ROWS, make=normal)
 
 
 @pytest.mark.exp
 def test_exp(flagkit_bench: Any) -> None:
     """Elementwise."""
-    bench(flagkit_bench, "exp", np.exp, SMALL)
+    bench(flagkit_bench, "exp", np.exp, SMALL, make=normal)
 
 
 @pytest.mark.gelu
 def test_gelu(flagkit_bench: Any) -> None:
     """Elementwise, in chunks of a tuned size."""
-    bench(flagkit_bench, "gelu", gelu, SMALL)
+    bench(flagkit_bench, "gelu", gelu, SMALL, make=normal)
 
 
 @pytest.mark.log
@@ -118,19 +84,19 @@ def test_log(flagkit_bench: Any) -> None:
 @pytest.mark.matmul
 def test_matmul(flagkit_bench: Any) -> None:
     """Square matrices."""
-    bench(flagkit_bench, "matmul", np.matmul, SQUARE, inputs=2)
+    bench(flagkit_bench, "matmul", np.matmul, SQUARE, make=normal, inputs=2)
 
 
 @pytest.mark.max
 def test_max(flagkit_bench: Any) -> None:
     """Over all elements."""
-    bench(flagkit_bench, "max", np.max, LARGE)
+    bench(flagkit_bench, "max", np.max, LARGE, make=normal)
 
 
 @pytest.mark.sort
 def test_sort(flagkit_bench: Any) -> None:
     """A copy, ascending."""
-    bench(flagkit_bench, "sort", np.sort, SMALL)
+    bench(flagkit_bench, "sort", np.sort, SMALL, make=normal)
 
 
 @pytest.mark.sqrt
@@ -142,10 +108,10 @@ def test_sqrt(flagkit_bench: Any) -> None:
 @pytest.mark.sum
 def test_sum(flagkit_bench: Any) -> None:
     """Over all elements."""
-    bench(flagkit_bench, "sum", np.sum, LARGE)
+    bench(flagkit_bench, "sum", np.sum, LARGE, make=normal)
 
 
 @pytest.mark.tanh
 def test_tanh(flagkit_bench: Any) -> None:
     """Elementwise."""
-    bench(flagkit_bench, "tanh", np.tanh, SMALL)
+    bench(flagkit_bench, "tanh", np.tanh, SMALL, make=normal)
