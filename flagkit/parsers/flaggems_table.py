@@ -104,7 +104,8 @@ class _Reader:
         self._tail_due = 0
         self._patience = 0
         self._untitled = False
-        self._line = 0
+        self._held: list[Row | Damaged] = []
+        self._line = self._damaged_at = 0
 
     def read(self, lines: Iterable[bytes]) -> Iterator[Row | Damaged | Note]:
         stream = as_lines(lines)
@@ -167,7 +168,7 @@ class _Reader:
     def _op(self) -> str:
         return self._title.op if self._title else "an operator"
 
-    def _titled(self, text: str) -> Generator[Note, None, bool]:
+    def _titled(self, text: str) -> Generator[Row | Damaged | Note, None, bool]:
         """Read a title, in one line or in several that a terminal made of it."""
         joined = self._pending_title + text
         title = read_title(joined)
@@ -183,6 +184,7 @@ class _Reader:
                 return False
             yield self._note("damaged-title", f"a table's title cannot be read: {joined[:200]!r}")
             title = Title(op="", dtype="", mode=UNKNOWN, level=UNKNOWN)
+        yield from self._release(title)
         self._title = title
         self._layout = title.layout
         self._header = ""
@@ -277,7 +279,7 @@ class _Reader:
             self._untitled = True
             yield self._note("no-title", "rows without a table's title: op and dtype unknown")
         self._tail_due = 0
-        yield make_row(
+        row = make_row(
             op=title.op if title else UNKNOWN,
             dtype=title.dtype if title else UNKNOWN,
             size_detail=cells.detail,
@@ -294,11 +296,29 @@ class _Reader:
             source=Source(file=self._file, line=self._started or self._line),
         )
         self._started = 0
+        if self._layout.detail:
+            yield row
+        else:
+            self._held.append(row)
+
+    def _release(self, title: Title | None = None) -> Iterator[Row | Damaged | Note]:
+        """Let the rows of a table without size details go, unless *title* repeats them.
+
+        One vendor's branch prints each table twice: in the first layout as it goes, then
+        as today's.
+        """
+        held, self._held = self._held, []
+        old = self._title
+        if held and title and old and title[:2] == old[:2] and title.layout != old.layout:
+            yield self._note("printed-twice", f"{title.op}: its table is printed in two layouts")
+        else:
+            yield from held
 
     def _damaged(self, text: str, why: str) -> Iterator[Damaged]:
         source = Source(file=self._file, line=self._started or self._line)
         self._started = 0
         self._tail_due = 4
+        self._damaged_at = self._line
         for _ in range(max(1, len(INNER.findall(text)))):
             yield Damaged(text=text[:500], reason=why, source=source)
 
@@ -328,6 +348,9 @@ class _Reader:
             text = shown(last)[-1]
             if text and "SUCCESS".startswith(text.strip() or "-"):
                 yield from self._damaged(text, "it is cut after its first letters")
+        yield from self._release()
+        if cut and self._damaged_at == self._line:
+            yield self._note("incomplete", "the log ends in mid-row")
         if self._session.xdist:
             yield self._note("xdist", "pytest-xdist ran the tests")
         yield from self._session.notes()

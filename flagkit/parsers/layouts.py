@@ -21,9 +21,21 @@ _NUMBER = r"(?:-?\d+\.\d{3}|N/A|nan|-?inf)"
 _GENERAL = r"(?:-?\d+(?:\.\d+)?(?:e[-+]\d{2,3})?|N/A|nan|-?inf)"
 
 _ROW = re.compile(rf"(\S+) +({_MS}) +({_MS}) +({_NUMBER})((?: +{_NUMBER}){{0,4}}) {{10}}(\S.*)")
+_VS_BASE = re.compile(
+    rf"(\S+) +({_MS}) +({_MS}) +({_NUMBER}) +(?:[-+]?\d+(?:\.\d+)?[x%]?|N/A|nan|-?inf)"
+    rf"((?: +{_NUMBER}){{0,3}}) {{10}}(\S.*)"
+)
+"""A fork's table with one more comparison behind the speedup, in digits of its own."""
+
 _FOLDED = re.compile(rf"(\S+) ({_MS}) ({_MS}) ({_NUMBER})((?: {_NUMBER}){{0,4}}) (\S.*)")
 _LEGACY = re.compile(rf"(\S.*?) +({_GENERAL}) +({_GENERAL})(?: +({_GENERAL}))?")
-_LEGACY_FOLDED = re.compile(rf"(\S+) ({_GENERAL}) ({_GENERAL})(?: ({_GENERAL}))?")
+_LEGACY_VS_BASE = re.compile(
+    rf"(\S+) +({_MS}) +({_MS}) +({_NUMBER}) +(?:[-+]?\d+(?:\.\d+)?[x%]?|N/A|nan|-?inf)"
+    rf"((?: +{_NUMBER}){{0,3}}) {{10}}(\S.*)"
+)
+"""A fork's table with one more comparison behind the speedup, in digits of its own."""
+
+_FOLDED = re.compile(rf"(\S+) ({_GENERAL}) ({_GENERAL})(?: ({_GENERAL}))?")
 
 STARTED = re.compile(r"(?:SUCCESS|FAILED)(?: {3,}| +(?:-?\d+\.\d|N/A|nan|-?inf)|$)")
 """How a row of T4b and later begins."""
@@ -57,7 +69,6 @@ class Layout(NamedTuple):
     speedup: bool = True
     vs_base: bool = False
     status: bool = True
-    strict: bool = True
 
 
 def layout_of(header: str) -> Layout | None:
@@ -78,7 +89,7 @@ def read_row(text: str, layout: Layout) -> Cells | str:
 
 
 def _modern(text: str, layout: Layout) -> Cells | str:
-    found = _ROW.fullmatch(text)
+    found = (_VS_BASE if layout.vs_base else _ROW).fullmatch(text)
     if found is not None:
         spans = found.regs
         base = spans[2][1]
@@ -90,17 +101,14 @@ def _modern(text: str, layout: Layout) -> Cells | str:
         )
         if not aligned:
             return "its cells are not where the table's columns are"
-    elif "  " in text.rstrip() or (found := _FOLDED.fullmatch(text)) is None:
+    elif layout.vs_base or "  " in text.rstrip() or (found := _FOLDED.fullmatch(text)) is None:
         return _problem(text)
     first, baseline, latency, _, more, detail = found.groups()
     detail = detail.rstrip()
     key = detail_key(detail)
     if key is None:
         return "its size detail is cut, or something stands behind it"
-    cells = more.split() if more else ()
-    if layout.vs_base and cells:
-        cells = cells[1:]
-    extra = _extra(cells)
+    extra = _extra(more.split() if more else ())
     if extra is None:
         return "it has more cells than a table has columns"
     return Cells(first, number(baseline), number(latency), detail, key, *extra)

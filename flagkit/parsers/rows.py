@@ -60,7 +60,12 @@ def make_row(
     if not reason and status != "ok":
         reason = _why(latency_ms, failed)
     return Row(
-        key=RowKey(op=normalise_op(op) or UNKNOWN, dtype=normalise_dtype(dtype) or UNKNOWN, size_key=key, node=node),
+        key=RowKey(
+            op=normalise_op(op) or UNKNOWN,
+            dtype=normalise_dtype(dtype) or UNKNOWN,
+            size_key=key,
+            node=node,
+        ),
         status=status,  # type: ignore[arg-type]
         size_detail=size_detail if isinstance(size_detail, str) else key,
         latency_ms=latency_ms,

@@ -1,0 +1,116 @@
+"""The entries of a big JSON object, one at a time."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from flagkit.parsers.dirt import text_of
+from flagkit.parsers.json_rows import decode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+MAX_ENTRY = 1 << 26
+"""Characters of one entry; no operator's results are as long."""
+
+_KEY = re.compile(r'(?P<indent>[ \t]+)(?P<key>"(?:[^"\\]|\\.)*")\s*:\s*')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One key and value of the outermost object, or why they cannot be read.
+
+    ``name`` is empty for a document that is not an object. ``cut``: the text ends in it.
+    """
+
+    name: str = ""
+    value: Any = None
+    line: int = 1
+    text: str = ""
+    problem: str = ""
+    cut: bool = False
+
+
+def entries(lines: Iterable[bytes]) -> Iterator[Entry]:
+    """Read an indented object entry by entry, any other document as a whole."""
+    numbered = ((number, text_of(line)) for number, line in enumerate(lines, 1))
+    for number, text in numbered:
+        bare = text.strip()
+        if not bare or bare.startswith("#"):
+            continue
+        if bare == "{":
+            yield from _indented(numbered, number)
+        else:
+            yield from _whole(text, number, numbered)
+        return
+
+
+def _indented(numbered: Iterator[tuple[int, str]], opened: int) -> Iterator[Entry]:
+    indent: str | None = None
+    pieces: list[str] = []
+    number, started, size = opened, opened, 0
+    closed = False
+    for number, text in numbered:
+        if closed:
+            continue
+        if indent is None and (found := _KEY.match(text)):
+            indent = found["indent"]
+        if text.startswith("}") and (not pieces or indent != ""):
+            closed = True
+            continue
+        if indent is not None and text.startswith(indent + '"') and pieces:
+            yield _entry(pieces, started)
+            pieces, size = [], 0
+        if not pieces:
+            if not text.strip():
+                continue
+            started = number
+        size += len(text)
+        if size < MAX_ENTRY:
+            pieces.append(text)
+    if pieces:
+        yield _entry(pieces, started, cut=not closed)
+    elif not closed:
+        yield Entry(line=number, problem="the report has no end", cut=True)
+
+
+def _entry(pieces: list[str], line: int, cut: bool = False) -> Entry:
+    text = "".join(pieces)
+    found = _KEY.match(text)
+    try:
+        if found is None:
+            raise ValueError
+        name, _ = decode(found["key"])
+        value, end = decode(text, found.end())
+        if text[end:].strip() not in ("", ","):
+            raise ValueError
+    except ValueError:
+        problem = "the entry is cut" if cut else "the entry is no JSON"
+        return Entry(line=line, text=text[:500], problem=problem, cut=cut)
+    return Entry(name=str(name), value=value, line=line)
+
+
+def _whole(first: str, line: int, numbered: Iterator[tuple[int, str]]) -> Iterator[Entry]:
+    pieces, size = [first], len(first)
+    for _, text in numbered:
+        size += len(text)
+        if size >= MAX_ENTRY:
+            yield Entry(line=line, text=first[:500], problem="the document is too long")
+            return
+        pieces.append(text)
+    text = "".join(pieces)
+    try:
+        value, _ = decode(text, len(text) - len(text.lstrip()))
+    except ValueError:
+        yield Entry(line=line, text=text[:500], problem="it is no whole JSON document", cut=True)
+        return
+    if isinstance(value, dict) and "op_name" not in value:
+        for name, one in value.items():
+            yield Entry(name=name, value=one, line=line)
+    elif isinstance(value, list):
+        for one in value:
+            yield Entry(value=one, line=line)
+    else:
+        yield Entry(value=value, line=line)
