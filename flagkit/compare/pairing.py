@@ -7,10 +7,11 @@ sides show the key equally often, failed and invalid rows counted. Linear in the
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from flagkit.compare import rules
-from flagkit.model import BUCKETS, SIDES, Ledger, Pair, SideLedger, Unpaired
+from flagkit.compare.ticks import within_one_tick
+from flagkit.model import BUCKETS, SIDES, Ledger, Pair, SideLedger, Unpaired, speedup_percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -20,14 +21,12 @@ if TYPE_CHECKING:
 _Group = tuple[str, str, str, str]
 
 
-class Identity(NamedTuple):
-    """What a row is paired by. ``node`` is empty unless every log is journalled."""
+Identity = tuple[str, str, str, str, int]
+"""What a row is paired by: op, dtype, size key, node and occurrence.
 
-    op: str
-    dtype: str
-    size_key: str
-    node: str
-    occurrence: int
+The node is empty unless every log is journalled. A bare tuple, since the garbage collector
+looks at every named one again and again.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +51,12 @@ def use_node(logs: Iterable[RunLog]) -> bool:
     return all(log.journalled for log in logs)
 
 
-def pair_rows(before: RunLog, after: RunLog, *, nodes: bool) -> Paired:
-    """Pair one round. ``nodes`` makes the test node a part of the key."""
+def pair_rows(before: RunLog, after: RunLog, *, nodes: bool, tick: float | None = None) -> Paired:
+    """Pair one round.
+
+    :param nodes: the test node is a part of the key.
+    :param tick: the timer's step in ms, where it has one that matters.
+    """
     sides = (_identified(before.rows, nodes), _identified(after.rows, nodes))
     pairs: dict[Identity, Pair] = {}
     unpaired: dict[tuple[Side, Identity], Unpaired] = {}
@@ -61,9 +64,8 @@ def pair_rows(before: RunLog, after: RunLog, *, nodes: bool) -> Paired:
         if _count(sides[0], identity) != _count(sides[1], identity):
             continue
         partner = sides[1].rows[identity]
-        found = _judge(row, partner)
-        if isinstance(found, Pair):
-            pairs[identity] = found
+        if _is_sound(row, partner) and rules.obstacle(row, partner) is None:
+            pairs[identity] = _pair(row, partner, tick)
     for side, mine, others in zip(SIDES, sides, reversed(sides), strict=True):
         for identity, row in mine.rows.items():
             if identity not in pairs:
@@ -95,42 +97,57 @@ def identified(rows: Sequence[Row], nodes: bool) -> Mapping[Identity, Row]:
 
 
 def _identified(rows: Sequence[Row], nodes: bool) -> _Rows:
-    places: dict[_Group, list[int]] = {}
-    groups: list[_Group] = []
-    for place, row in enumerate(rows):
+    counts: dict[_Group, int] = {}
+    found: list[Identity] = []
+    turned: set[_Group] = set()
+    for row in rows:
         key = row.key
         group = (key.op, key.dtype, key.size_key, key.node if nodes else "")
-        groups.append(group)
-        places.setdefault(group, []).append(place)
-    numbers = [0] * len(rows)
-    for same in places.values():
-        if len(same) == 1:
-            continue
-        # A log that counts its keys is trusted, whatever order its rows come in. Across
-        # test nodes the counts start anew: there only the log's order is left.
-        if nodes or not any(rows[place].key.node for place in same):
-            same.sort(key=lambda place: rows[place].key.occurrence)
-        for nth, place in enumerate(same):
-            numbers[place] = nth
+        nth = counts.get(group, 0)
+        counts[group] = nth + 1
+        found.append((*group, nth))
+        if key.occurrence != nth:
+            turned.add(group)
+    # A log that counts its keys is trusted, whatever order its rows come in. Across test
+    # nodes the counts start anew: there only the log's order is left.
+    if turned and (nodes or not any(row.key.node for row in rows)):
+        _renumber(found, rows, turned)
     return _Rows(
         rows={
-            Identity(*group, nth): row if row.key.occurrence == nth else row.numbered(nth)
-            for group, nth, row in zip(groups, numbers, rows, strict=True)
+            identity: row if row.key.occurrence == identity[4] else row.numbered(identity[4])
+            for identity, row in zip(found, rows, strict=True)
         },
-        counts={group: len(same) for group, same in places.items()},
+        counts=counts,
     )
+
+
+def _renumber(found: list[Identity], rows: Sequence[Row], groups: set[_Group]) -> None:
+    """Number the rows of *groups* in the order of their own occurrences."""
+    places: dict[_Group, list[int]] = {group: [] for group in groups}
+    for place, identity in enumerate(found):
+        if identity[:4] in places:
+            places[identity[:4]].append(place)
+    for group, same in places.items():
+        same.sort(key=lambda place: rows[place].key.occurrence)
+        for nth, place in enumerate(same):
+            found[place] = (*group, nth)
 
 
 def _count(side: _Rows, identity: Identity) -> int:
     return side.counts.get(identity[:4], 0)
 
 
-def _judge(before: Row, after: Row) -> Pair | rules.Obstacle | None:
-    """The pair, what stands between two sound rows, or None where one is not sound."""
-    if rules.own_trouble(before) or rules.own_trouble(after):
-        return None
-    found = rules.obstacle(before, after)
-    return found or Pair(before=before, after=after, flags=rules.pair_flags(before, after))
+def _is_sound(before: Row, after: Row) -> bool:
+    return before.status == "ok" and after.status == "ok"
+
+
+def _pair(before: Row, after: Row, tick: float | None) -> Pair:
+    flags = rules.pair_flags(before, after)
+    if tick is not None and within_one_tick(before, after, tick):
+        flags = (*flags, "one-tick")
+    assert before.latency_ms is not None and after.latency_ms is not None
+    rounds = (speedup_percent(before.latency_ms, after.latency_ms),)
+    return Pair(before=before, after=after, flags=flags, rounds=rounds)
 
 
 def _left(side: Side, identity: Identity, row: Row, mine: _Rows, others: _Rows) -> Unpaired:
@@ -147,8 +164,10 @@ def _left(side: Side, identity: Identity, row: Row, mine: _Rows, others: _Rows) 
             detail += f"; this row: {_state(row)}"
         return Unpaired(side=side, reason="ambiguous", row=row, detail=detail)
     partner = others.rows[identity]
-    found = _judge(row, partner) if side == "before" else _judge(partner, row)
-    if isinstance(found, rules.Obstacle):
+    if _is_sound(row, partner):
+        both = (row, partner) if side == "before" else (partner, row)
+        found = rules.obstacle(*both)
+        assert found is not None
         return Unpaired(side=side, reason=found.reason, row=row, detail=found.detail)
     alone = rules.alone(row)
     if alone:

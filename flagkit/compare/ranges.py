@@ -6,8 +6,9 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flagkit.compare import remarks, ticks
 from flagkit.compare.pairing import Identity, Paired, ledger_of, pair_rows, use_node
+from flagkit.compare.remarks import remarks
+from flagkit.compare.ticks import infer_ticks
 from flagkit.errors import UsageError
 from flagkit.model import SIDES, Pair, Range, RangeReport, Unpaired
 
@@ -38,9 +39,10 @@ def compare_rounds(
     if not rounds:
         raise UsageError("there is no round to compare: give a before and an after log")
     nodes = use_node(log for both in rounds for log in both)
+    steps = [infer_ticks(before, after) for before, after in rounds]
     paired = [
-        _flag_ticks(pair_rows(before, after, nodes=nodes), ticks.tick_ms(before, after))
-        for before, after in rounds
+        pair_rows(before, after, nodes=nodes, tick=step.step_ms)
+        for (before, after), step in zip(rounds, steps, strict=True)
     ]
     kept = {
         identity: _median_round([one.pairs[identity] for one in paired])
@@ -55,7 +57,7 @@ def compare_rounds(
         unpaired=unpaired,
         ledger=ledger_of(*rounds[0], len(pairs), unpaired),
         ranges=ranges_of(pairs),
-        notes=remarks.remarks(rounds, pairs, paired, control=control),
+        notes=remarks(rounds, pairs, paired, steps[0], control=control),
         incomplete=_incomplete(rounds),
         receipts=_receipts(rounds),
     )
@@ -91,23 +93,9 @@ def _range(pairs: Sequence[Pair], regime: str, places: Sequence[int], name: str 
     )
 
 
-def _flag_ticks(paired: Paired, tick: tuple[float | None, float | None]) -> Paired:
-    known = [one for one in tick if one is not None]
-    if not known:
-        return paired
-    step = max(known)
-    pairs = {
-        identity: replace(pair, flags=(*pair.flags, "one-tick"))
-        if ticks.within_one_tick(pair, step)
-        else pair
-        for identity, pair in paired.pairs.items()
-    }
-    return replace(paired, pairs=pairs)
-
-
 def _median_round(rounds: Sequence[Pair]) -> Pair:
     if len(rounds) == 1:
-        return replace(rounds[0], rounds=(rounds[0].speedup_percent,))
+        return rounds[0]
     speedups = tuple(pair.speedup_percent for pair in rounds)
     order = sorted(range(len(rounds)), key=speedups.__getitem__)
     median = rounds[order[(len(order) - 1) // 2]]

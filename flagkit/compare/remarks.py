@@ -7,7 +7,6 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flagkit.compare import ticks
 from flagkit.compare.rules import regime_unknown
 from flagkit.model import SIDES, Note, is_latency, speedup_percent
 
@@ -15,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from flagkit.compare.pairing import Paired
-    from flagkit.model import Pair, RunLog, Side
+    from flagkit.compare.ticks import Ticks
+    from flagkit.model import Pair, RunLog
 
 LARGE_DRIFT_PERCENT = 5.0
 """Drift of the torch column from which its rows are warned of. The worst row of the same
@@ -26,6 +26,7 @@ def remarks(
     rounds: Sequence[tuple[RunLog, RunLog]],
     pairs: Sequence[Pair],
     paired: Sequence[Paired],
+    steps: Ticks,
     *,
     control: bool,
 ) -> tuple[Note, ...]:
@@ -34,7 +35,7 @@ def remarks(
         *(_control() if control else ()),
         *_regimes(pairs),
         *_torch_control(pairs),
-        *_ticks(rounds[0], pairs),
+        *_ticks(steps, pairs),
         *_rounds(paired),
         *_logs(rounds),
     ]
@@ -107,12 +108,12 @@ def _torch_control(pairs: Sequence[Pair]) -> Iterator[Note]:
     yield Note(code="torch-control", text=text, data=data)
 
 
-def _ticks(first: tuple[RunLog, RunLog], pairs: Sequence[Pair]) -> Iterator[Note]:
+def _ticks(steps: Ticks, pairs: Sequence[Pair]) -> Iterator[Note]:
     close = sum(1 for pair in pairs if "one-tick" in pair.flags)
     if not close:
         return
-    steps: dict[Side, float | None] = dict(zip(SIDES, ticks.tick_ms(*first), strict=True))
-    known = {side: round(step * ticks.NS_PER_MS) for side, step in steps.items() if step}
+    sides = {"before": steps.before_ns, "after": steps.after_ns}
+    known = {side: step for side, step in sides.items() if step is not None}
     shown = " and ".join(f"{ns} ns" for ns in sorted(set(known.values())))
     text = f"the timer steps by {shown}; {_rows(close)} differ by no more than one step"
     if close == len(pairs):

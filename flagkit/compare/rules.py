@@ -54,14 +54,15 @@ def obstacle(before: Row, after: Row) -> Obstacle | None:
 
 def pair_flags(before: Row, after: Row) -> tuple[str, ...]:
     """What a reader of the pair has to know; both rows' own flags come first."""
-    flags = dict.fromkeys((*before.flags, *after.flags))
+    flags = dict.fromkeys((*before.flags, *after.flags)) if before.flags or after.flags else {}
     if "rebuilt" in (before.certificate, after.certificate):
         flags["rebuilt"] = None
-    inputs = [row.inputs for row in (before, after) if row.inputs is not None]
-    if any(one.mutated for one in inputs):
-        flags["mutated-inputs"] = None
-    if any(one.unseen for one in inputs):
-        flags["unseen-inputs"] = None
+    for row in (before, after):
+        if row.inputs is not None and row.inputs.mutated:
+            flags["mutated-inputs"] = None
+    for row in (before, after):
+        if row.inputs is not None and row.inputs.unseen:
+            flags["unseen-inputs"] = None
     if before.regime.fell_back or after.regime.fell_back:
         flags["fallback"] = None
     return tuple(flags)

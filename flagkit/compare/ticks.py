@@ -7,12 +7,13 @@ cause. The step is not documented by the vendors and differs between driver vers
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from flagkit.model import Pair, RunLog
+    from flagkit.model import Row, RunLog
 
 NS_PER_MS = 1_000_000
 
@@ -49,25 +50,40 @@ def infer_tick_ns(latencies_ms: Iterable[float]) -> int | None:
     return None
 
 
-def tick_ms(before: RunLog, after: RunLog) -> tuple[float | None, float | None]:
-    """Each side's step in ms; both sides together where each alone tells too little."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ticks:
+    """Each side's step in ns; None where none was found."""
+
+    before_ns: int | None = None
+    after_ns: int | None = None
+
+    @property
+    def step_ms(self) -> float | None:
+        """The larger step: what the two sides' difference is held against."""
+        known = [step for step in (self.before_ns, self.after_ns) if step is not None]
+        return max(known) / NS_PER_MS if known else None
+
+
+def infer_ticks(before: RunLog, after: RunLog) -> Ticks:
+    """Each side's step; both sides together where each alone tells too little."""
     mine, other = (list(_latencies(log)) for log in (before, after))
-    found = [infer_tick_ns(mine), infer_tick_ns(other)]
-    if found == [None, None]:
-        found = [infer_tick_ns([*mine, *other])] * 2
-    one, two = (None if step is None else step / NS_PER_MS for step in found)
-    return one, two
+    found = Ticks(before_ns=infer_tick_ns(mine), after_ns=infer_tick_ns(other))
+    if found.step_ms is None:
+        both = infer_tick_ns([*mine, *other])
+        return Ticks(before_ns=both, after_ns=both)
+    return found
 
 
-def within_one_tick(pair: Pair, tick: float | None) -> bool:
-    """Whether the pair's sides differ by no more than *tick* ms, so that the timer cannot
-    tell them apart. Rows of several samples are windows many steps long: never.
+def within_one_tick(before: Row, after: Row, tick: float) -> bool:
+    """Whether two ok rows differ by no more than *tick* ms: the timer cannot tell them apart.
+
+    Rows of several samples are windows many steps long: never.
     """
-    if tick is None or len(pair.before.samples_ms) > 1 or len(pair.after.samples_ms) > 1:
+    if len(before.samples_ms) > 1 or len(after.samples_ms) > 1:
         return False
-    before, after = pair.before.latency_ms or 0.0, pair.after.latency_ms or 0.0
+    assert before.latency_ms is not None and after.latency_ms is not None
     # Half of the last printed decimal on each side.
-    return abs(before - after) <= tick + 1.0 / NS_PER_MS
+    return abs(before.latency_ms - after.latency_ms) <= tick + 1.0 / NS_PER_MS
 
 
 def _latencies(log: RunLog) -> Iterable[float]:
