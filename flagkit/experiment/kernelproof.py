@@ -7,8 +7,13 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from flagkit.experiment.kernels import read_kernels
+from flagkit.jsonl import read_lines
+from flagkit.model import Note
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from flagkit.experiment.kernels import KernelRecord
 
@@ -90,6 +95,18 @@ class KernelProof:
             said.append("the launches are equal")
         return "; ".join(said)
 
+    def notes(self) -> tuple[Note, ...]:
+        """For a report: ``proof``, and ``same-code`` where any difference is noise.
+
+        Nothing is said where nothing was compiled: a host's operators have no kernels.
+        """
+        if not self.pairs:
+            return ()
+        counts = {"changed": self.changed, "total": self.total, "unequal": self.unequal}
+        said = Note(code="proof", text=self.text(), data=counts)
+        same = Note(code="same-code", text="no compiled code and no launch differs", data=counts)
+        return (said, same) if self.same_code else (said,)
+
     def to_json(self) -> dict[str, Any]:
         """Plain values: counts, the line for people, and every kernel."""
         return {
@@ -108,6 +125,16 @@ _WORDS: dict[Verdict, str] = {
     "only-before": "on the before side alone",
     "only-after": "on the after side alone",
 }
+
+
+def prove(before: Path, after: Path) -> KernelProof:
+    """Compare what two sides' directories hold: private caches and ``tuning.jsonl``."""
+    lines = [list(read_lines(side / "tuning.jsonl")) for side in (before, after)]
+    kernels = [
+        read_kernels(side / "caches" / "triton", launches)
+        for side, launches in zip((before, after), lines, strict=True)
+    ]
+    return compare_kernels(kernels[0], kernels[1], (lines[0], lines[1]))
 
 
 def compare_kernels(

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flagkit.experiment.kernelproof import compare_kernels, launch_sequences
+from flagkit.experiment.kernelproof import compare_kernels, launch_sequences, prove
 from flagkit.experiment.kernels import read_kernels, strip_locations
 
 if TYPE_CHECKING:
@@ -219,3 +219,13 @@ def test_triton_s_own_compiler(tmp_path: Path) -> None:
     assert compare_kernels(plain, moved).text() == "0 of 1 kernels changed"
     slow = compiled("slow", DISABLE_PTXAS_OPT="1")
     assert compare_kernels(plain, slow).text() == "1 of 1 kernels changed"
+
+
+def test_two_sides_directories(tmp_path: Path) -> None:
+    for side, cache_hash in (("before", "b"), ("after", "a")):
+        fill(tmp_path / side / "caches" / "triton", cache_hash=cache_hash, where=side)
+        line = json.dumps(launch(cache_hash))
+        (tmp_path / side / "tuning.jsonl").write_text(f"{line}\n{line[:30]}")
+    found = prove(tmp_path / "before", tmp_path / "after")
+    assert [note.code for note in found.notes()] == ["proof", "same-code"]
+    assert prove(tmp_path / "x", tmp_path / "y").notes() == ()
