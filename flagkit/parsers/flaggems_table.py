@@ -62,7 +62,10 @@ _CLAIM = re.compile(
 )
 _MARKDOWN = re.compile(rb"^\s*\|", re.MULTILINE)
 _DASHES = re.compile(r"-{20,}")
-_PROGRESS = re.compile(r"[.FEsxXp]{1,}(?: *\[ *\d+%\])?|=====.*|-{5,} .* -{5,}")
+_PROGRESS = re.compile(
+    r"(?:[.FEsxXp]+|PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)(?: *\[ *\d+%\])?"
+    r"|=====.*|-{5,} .* -{5,}"
+)
 _NATIVE = re.compile(r"Native baseline: N/A \((.*)\)")
 
 
