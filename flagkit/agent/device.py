@@ -26,17 +26,27 @@ from flagkit.agent.budget import (
 )
 from flagkit.agent.capture import Captured, Capturer
 from flagkit.agent.memory import allocated, footprint
+from flagkit.agent.outcomes import (
+    PROTOCOL,
+    chain,
+    event_regime,
+    graph_regime,
+    measured,
+    no_work,
+    one_line,
+    remarks,
+)
 from flagkit.agent.streams import test_stream
 from flagkit.agent.timing import Measurement, TimedCall, steady
-from flagkit.model import Plan, Regime, is_latency
+from flagkit.model import Plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["DeviceTimer", "chain", "one_line", "test_stream"]
+    from flagkit.model import Regime
 
-PROTOCOL = "flagkit-device-1"
-ORIGINAL_PROTOCOL = "triton-do_bench"
+__all__ = ["DeviceTimer", "test_stream"]
+
 FALLBACK_MARK = "BENCHMARK_DIRECT_NO_CUDAGRAPH"
 
 HOST_CALLS = 3
@@ -105,7 +115,7 @@ class DeviceTimer:
         dead device's error.
         """
         if self._requested == "event":
-            return self._by_original(call, _event_regime("event"))
+            return self._by_original(call, event_regime("event"))
         lacking = self._capturer.lacking()
         if lacking:
             return self._fall_back(call, "capture", lacking)
@@ -128,18 +138,14 @@ class DeviceTimer:
         with self._captured(call, 1) as probe:
             call_ms = self._replay_ms(probe, PROBE_REPLAYS)
             if probe.told_empty:
-                return _no_work(self._regime)
+                return no_work(graph_regime())
         unroll = plan.unroll if plan else choose_unroll(call_ms, taken, self._window_ms)
         with self._captured(call, unroll) as graph:
             done, samples = self._windows(graph, unroll, plan)
         replay_ms = statistics.median(samples) * unroll
         if not empty.told and self._is_empty(call, replay_ms, unroll, empty.replay_ms):
-            return _no_work(self._regime)
-        return _measured(self._regime, done, samples, _remarks(plan, done, samples))
-
-    @property
-    def _regime(self) -> Regime:
-        return Regime(requested="graph", resolved="graph", cache="hot", protocol=self.protocol)
+            return no_work(graph_regime())
+        return measured(graph_regime(), done, samples, remarks(plan, done, samples))
 
     def _warm(self, call: TimedCall) -> Footprint:
         """Further plain calls; the last shows what one call takes from the memory."""
@@ -264,56 +270,14 @@ class DeviceTimer:
         reason = one_line(reason)
         op = "_".join(call.op.split()) or "unknown"
         self._emit(f"{FALLBACK_MARK} op={one_line(op)} phase={phase} reason={reason}")
-        return self._by_original(call, _event_regime("graph", reason, phase))
+        return self._by_original(call, event_regime("graph", reason, phase))
 
     def _by_original(self, call: TimedCall, regime: Regime) -> Measurement:
         if call.original_all is None:
             return Measurement(
                 regime=regime, status="failed", reason="the benchmark has no timer of its own"
             )
-        return _measured(regime, None, call.original_all(), ())
-
-
-def _event_regime(requested: str, reason: str = "", phase: str = "") -> Regime:
-    """How Triton's ``do_bench`` times: it clears the L2 before each call."""
-    return Regime(
-        requested=requested,
-        resolved="event",
-        cache="cold",
-        fallback_reason=reason,
-        phase=phase,
-        protocol=ORIGINAL_PROTOCOL,
-    )
-
-
-def _measured(
-    regime: Regime, plan: Plan | None, samples: Sequence[float], notes: tuple[str, ...]
-) -> Measurement:
-    times = tuple(float(each) for each in samples)
-    if not times or not is_latency(statistics.median(times)):
-        return Measurement(
-            regime=regime,
-            status="invalid",
-            samples_ms=times,
-            plan=plan,
-            reason="the device's events show no time",
-            notes=notes,
-        )
-    return Measurement(regime=regime, samples_ms=times, plan=plan, notes=notes)
-
-
-def _no_work(regime: Regime) -> Measurement:
-    return Measurement(
-        regime=regime,
-        status="no-device-work",
-        reason="the captured graph is empty: the call launches nothing on the device",
-    )
-
-
-def _remarks(plan: Plan | None, done: Plan, samples: Sequence[float]) -> tuple[str, ...]:
-    if plan is None and len(samples) > 1 and not steady(samples):
-        return (f"the median was not steady after {done.windows} windows",)
-    return ()
+        return measured(regime, None, call.original_all())
 
 
 def _samples(lengths: Sequence[float], plan: Plan) -> list[float]:
@@ -328,21 +292,3 @@ def _drop_gradients(tensors: Sequence[Any]) -> None:
     """As ``do_bench`` does before each call, so that a backward does not accumulate."""
     for tensor in tensors:
         tensor.grad = None
-
-
-def chain(exc: BaseException) -> Iterator[BaseException]:
-    """*exc* and everything it came from, each once."""
-    seen: set[int] = set()
-    waiting: list[BaseException | None] = [exc]
-    while waiting:
-        each = waiting.pop()
-        if each is not None and id(each) not in seen:
-            seen.add(id(each))
-            yield each
-            waiting += [each.__cause__, each.__context__]
-
-
-def one_line(text: str, limit: int = 300) -> str:
-    """*text* without line breaks, control characters or endless length."""
-    folded = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return folded if len(folded) <= limit else folded[: limit - 3] + "..."
