@@ -1,0 +1,87 @@
+"""``flagkit summarize``: a directory of runs as one CSV."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from flagkit.cli import one_line
+from flagkit.cli.options import check_output, registry
+from flagkit.errors import FlagkitError, InputError
+from flagkit.experiment.collect import JOURNAL, LOG
+from flagkit.experiment.directories import read_any, runs
+from flagkit.experiment.rundir import RECEIPT, write_text
+from flagkit.reporters.summary import summary_csv
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from flagkit.model import RunLog
+    from flagkit.plugins import Registry
+
+
+@click.command(name="summarize")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the CSV to a file instead of stdout.",
+)
+@click.option("--force", is_flag=True, help="Overwrite the file given with -o.")
+@click.argument("directory", type=click.Path(path_type=Path), metavar="DIR")
+@click.pass_context
+def command(ctx: click.Context, /, directory: Path, output: Path | None, force: bool) -> int:
+    """Turn the runs below DIR into one CSV, a line a row.
+
+    A run is a folder with a run.log or a flagkit journal in it; where DIR has none, its
+    own *.log files are the runs. A run that cannot be read is named on stderr and the
+    others are kept.
+    """
+    check_output(output, force)
+    found = list(_runs(directory))
+    if not found:
+        raise InputError(f"{directory}: no runs there: no */run.log, no journal and no *.log")
+    problems: list[str] = []
+    read = list(_read(directory, found, registry(ctx), problems))
+    for problem in problems:
+        click.echo(f"flagkit: {one_line(problem)}", err=True)
+    if not read:
+        raise InputError(f"{directory}: none of its {len(found)} runs has a row")
+    text = summary_csv(read)
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        write_text(output, text)
+    return 1 if len(read) < len(found) else 0
+
+
+def _runs(directory: Path) -> Iterator[Path]:
+    if not directory.is_dir():
+        what = "is not a directory" if directory.exists() else "does not exist"
+        raise InputError(f"{directory} {what}: name a directory of runs")
+    found = list(runs(directory))
+    yield from found or sorted(path for path in directory.glob("*.log") if path.is_file())
+
+
+def _plain_log(path: Path) -> Path:
+    """The log of a run that flagkit did not start: no receipt or journal is missing there."""
+    if path.is_dir() and not any((path / name).exists() for name in (JOURNAL, RECEIPT)):
+        return path / LOG
+    return path
+
+
+def _read(
+    directory: Path, found: list[Path], plugins: Registry, problems: list[str]
+) -> Iterator[tuple[str, RunLog]]:
+    """The runs that can be read; what is wrong with the others goes to *problems*."""
+    for path in found:
+        name = directory.name if path == directory else path.relative_to(directory).as_posix()
+        try:
+            log = read_any(_plain_log(path), plugins, None)
+        except FlagkitError as error:
+            problems.append(str(error))
+            continue
+        problems.extend(f"{name} is incomplete: {reason}" for reason in log.incomplete)
+        yield name, log
