@@ -31,12 +31,14 @@ class JsonReporter:
 
     def render(self, reports: Sequence[RangeReport], options: Mapping[str, Any]) -> str:
         """Strict JSON in ASCII: a value that is no number is null."""
-        indent = None if options.get("compact") else 1
-        if len(reports) == 1:
-            data = report_json(reports[0])
-        else:
-            data = {"schema": SCHEMA, "reports": [report_json(report) for report in reports]}
-        return json.dumps(finite(data), indent=indent, allow_nan=False, default=str) + "\n"
+        shown = [report_json(report) for report in reports]
+        data = shown[0] if len(shown) == 1 else {"schema": SCHEMA, "reports": shown}
+        if options.get("compact"):
+            return _dumps(data) + "\n"
+        if len(shown) == 1:
+            return _lines(data) + "\n"
+        reports_text = ",\n".join(map(_lines, shown))
+        return f'{{"schema": {SCHEMA}, "reports": [\n{reports_text}\n]}}\n'
 
     def options(self) -> Sequence[click.Option]:
         """``--json-compact``."""
@@ -82,6 +84,25 @@ def finite(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [finite(one) for one in value]
     return value
+
+
+def _lines(report: Mapping[str, Any]) -> str:
+    """A report with each key, and each row, on a line of its own."""
+    parts = []
+    for key, value in report.items():
+        if isinstance(value, list) and value:
+            rows = ",\n  ".join(map(_dumps, value))
+            parts.append(f"{_dumps(key)}: [\n  {rows}\n ]")
+        else:
+            parts.append(f"{_dumps(key)}: {_dumps(value)}")
+    return "{\n " + ",\n ".join(parts) + "\n}"
+
+
+def _dumps(data: Any) -> str:
+    try:
+        return json.dumps(data, allow_nan=False, default=str)
+    except ValueError:  # one of the numbers is no number: rare, so looked for only now
+        return json.dumps(finite(data), allow_nan=False, default=str)
 
 
 def _row(pair: Pair) -> dict[str, Any]:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 GAP = "  "
 NARROWEST = 12
 """Columns that may shrink never get narrower."""
 
+NO_STYLES: Mapping[int, str] = {}
 
-@dataclass(frozen=True, slots=True)
-class Span:
+
+class Span(NamedTuple):
     """Some text and the name of its style."""
 
     text: str
@@ -22,6 +23,13 @@ class Span:
 
 
 Line = tuple[Span, ...]
+
+
+class Cells(NamedTuple):
+    """A table's row. ``styles`` maps a cell's place to its style."""
+
+    texts: Sequence[str]
+    styles: Mapping[int, str] = NO_STYLES
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +47,7 @@ def line(text: str, style: str = "") -> Line:
 
 
 def table(
-    columns: Sequence[Column], rows: Iterable[Sequence[Span]], *, indent: str, width: int | None
+    columns: Sequence[Column], rows: Iterable[Cells], *, indent: str, width: int | None
 ) -> list[Line]:
     """Headed, aligned rows. Columns that hold nothing are left out.
 
@@ -50,34 +58,33 @@ def table(
 
 
 def table_blocks(
-    columns: Sequence[Column], rows: Iterable[Sequence[Span]], *, indent: str, width: int | None
+    columns: Sequence[Column], rows: Iterable[Cells], *, indent: str, width: int | None
 ) -> list[list[Line]]:
     """A table as one block of lines for its heading and for each row."""
     body = list(rows)
-    used = [place for place in range(len(columns)) if any(row[place].text for row in body)]
+    by_column = list(zip(*(row.texts for row in body), strict=True))
+    used = [place for place, cells in enumerate(by_column) if any(cells)]
     shown = [columns[place] for place in used]
-    head = [Span(column.heading, "dim") for column in shown]
-    cells = [head, *([row[place] for place in used] for row in body)]
-    widths = [max(cell_width(row[place].text) for row in cells) for place in range(len(shown))]
+    widths = [max(_widest(by_column[place]), len(columns[place].heading)) for place in used]
     if width is not None:
         widths = _fitted(widths, shown, width - len(indent))
-    return [_aligned(row, shown, widths, indent) for row in cells]
+    heading = Cells([column.heading for column in columns], dict.fromkeys(used, "dim"))
+    return [_aligned(row, used, shown, widths, indent) for row in (heading, *body)]
 
 
 def widest(lines: Iterable[Line]) -> int:
     """The columns that the longest line takes."""
-    return max(
-        (cell_width("".join(span.text for span in spans).rstrip()) for spans in lines), default=0
-    )
+    return _widest(["".join(span.text for span in spans).rstrip() for spans in lines])
 
 
 def render(lines: Iterable[Line], paint: Callable[[str, str], str] | None) -> str:
     """The lines as one text; ``paint(text, style)`` colours a span, None: no colour."""
     shown = []
     for spans in lines:
-        text = "".join(
-            paint(span.text, span.style) if paint and span.style else span.text for span in spans
-        )
+        if paint is None:
+            text = "".join([span.text for span in spans])
+        else:
+            text = "".join([paint(*span) if span.style else span.text for span in spans])
         shown.append(text.rstrip())
     return "\n".join(shown) + "\n"
 
@@ -89,6 +96,10 @@ def cell_width(text: str) -> int:
     from rich.cells import cell_len
 
     return cell_len(text)
+
+
+def _widest(texts: Sequence[str]) -> int:
+    return max(map(cell_width, texts), default=0)
 
 
 def _fitted(widths: Sequence[int], columns: Sequence[Column], width: int) -> list[int]:
@@ -103,22 +114,40 @@ def _fitted(widths: Sequence[int], columns: Sequence[Column], width: int) -> lis
 
 
 def _aligned(
-    row: Sequence[Span], columns: Sequence[Column], widths: Sequence[int], indent: str
+    row: Cells, used: Sequence[int], columns: Sequence[Column], widths: Sequence[int], indent: str
 ) -> list[Line]:
     """One row: a cell too long for its column goes on in the lines below."""
-    folded = [_folded(span.text, width) for span, width in zip(row, widths, strict=True)]
-    lines: list[Line] = []
-    for nth in range(max(len(parts) for parts in folded)):
-        spans = [Span(indent)]
-        for place, (column, width) in enumerate(zip(columns, widths, strict=True)):
-            text = folded[place][nth] if nth < len(folded[place]) else ""
-            shown = Span(text, row[place].style)
-            blanks = Span(" " * (width - cell_width(text)))
-            if place:
-                spans.append(Span(GAP))
-            spans += [blanks, shown] if column.number else [shown, blanks]
-        lines.append(tuple(spans))
-    return lines
+    texts = [row.texts[place] for place in used]
+    styles = [row.styles.get(place, "") for place in used]
+    sizes = [cell_width(text) for text in texts]
+    if all(size <= width for size, width in zip(sizes, widths, strict=True)):
+        return [_line(texts, styles, columns, widths, indent)]
+    folded = [_folded(text, width) for text, width in zip(texts, widths, strict=True)]
+    height = max(map(len, folded))
+    parts = zip(*([*cell, *[""] * (height - len(cell))] for cell in folded), strict=True)
+    return [_line(part, styles, columns, widths, indent) for part in parts]
+
+
+def _line(
+    texts: Sequence[str],
+    styles: Sequence[str],
+    columns: Sequence[Column],
+    widths: Sequence[int],
+    indent: str,
+) -> Line:
+    spans = []
+    pending = indent
+    for text, style, column, width in zip(texts, styles, columns, widths, strict=True):
+        blanks = " " * (width - cell_width(text))
+        if column.number:
+            pending += blanks
+        if style:
+            spans += [Span(pending), Span(text, style)]
+            pending = ""
+        else:
+            pending += text
+        pending += GAP if column.number else blanks + GAP
+    return (*spans, Span(pending))
 
 
 def _folded(text: str, width: int) -> list[str]:

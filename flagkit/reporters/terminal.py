@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 from flagkit import hookimpl
 from flagkit.reporters import text, wording
-from flagkit.reporters.layout import Column, Line, Span, line, render, table, table_blocks, widest
+from flagkit.reporters.layout import (
+    Cells,
+    Column,
+    Line,
+    Span,
+    line,
+    render,
+    table,
+    table_blocks,
+    widest,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -49,6 +59,9 @@ CLOSING_COLUMNS = (
     Column("not paired", number=True),
     Column("remarks"),
 )
+
+SPEEDUP, REMARKS, REASON, CLOSING_REMARKS = 5, 7, 5, 6
+"""Places of the coloured columns."""
 
 
 class TerminalReporter:
@@ -134,7 +147,7 @@ def _extents(report: RangeReport) -> Iterator[Line]:
 def _rows(report: RangeReport, width: int | None) -> Iterator[Line]:
     regimes = [one for one in report.ranges if not one.name]
     by_op = wording.several_ops(report)
-    by_regime: dict[str, list[Sequence[Span]]] = {one.regime: [] for one in regimes}
+    by_regime: dict[str, list[Cells]] = {one.regime: [] for one in regimes}
     for place, pair in enumerate(report.pairs):
         by_regime[pair.regime].append(_row(place, pair, by_op))
     for one in regimes:
@@ -144,18 +157,19 @@ def _rows(report: RangeReport, width: int | None) -> Iterator[Line]:
         yield from table(ROW_COLUMNS, by_regime[one.regime], indent=INDENT, width=width)
 
 
-def _row(place: int, pair: Pair, by_op: bool) -> Sequence[Span]:
+def _row(place: int, pair: Pair, by_op: bool) -> Cells:
     row = wording.row_text(place, pair)
-    return (
-        Span(text.plain(row.op) if by_op else ""),
-        Span(text.plain(row.dtype)),
-        Span(text.plain(row.size)),
-        Span(row.before),
-        Span(row.after),
-        Span(row.speedup, _tone(pair)),
-        Span(row.rounds),
-        Span(text.plain(row.flags), "dim"),
+    texts = (
+        text.plain(row.op) if by_op else "",
+        text.plain(row.dtype),
+        text.plain(row.size),
+        row.before,
+        row.after,
+        row.speedup,
+        row.rounds,
+        text.plain(row.flags),
     )
+    return Cells(texts, {SPEEDUP: _tone(pair), REMARKS: "dim"})
 
 
 def _unpaired(report: RangeReport, width: int | None) -> Iterator[Line]:
@@ -171,7 +185,10 @@ def _unpaired(report: RangeReport, width: int | None) -> Iterator[Line]:
         yield from beside
         return
     head, *blocks = table_blocks(
-        UNPAIRED_COLUMNS[:-1], [row[:-1] for row in rows], indent=INDENT, width=width
+        UNPAIRED_COLUMNS[:-1],
+        [row._replace(texts=row.texts[:-1]) for row in rows],
+        indent=INDENT,
+        width=width,
     )
     yield from head
     for one, block in zip(entries, blocks, strict=True):
@@ -180,29 +197,31 @@ def _unpaired(report: RangeReport, width: int | None) -> Iterator[Line]:
             yield line(f"{INDENT * 2}{text.plain(one.detail)}", "dim")
 
 
-def _unpaired_row(one: wording.UnpairedText, by_op: bool) -> Sequence[Span]:
-    return (
-        Span(one.side),
-        Span(text.plain(one.op) if by_op else ""),
-        Span(text.plain(one.dtype)),
-        Span(text.plain(one.size)),
-        Span(one.latency if one.latency != "-" else ""),
-        Span(one.reason, "yellow"),
-        Span(text.plain(one.detail)),
+def _unpaired_row(one: wording.UnpairedText, by_op: bool) -> Cells:
+    texts = (
+        one.side,
+        text.plain(one.op) if by_op else "",
+        text.plain(one.dtype),
+        text.plain(one.size),
+        one.latency if one.latency != "-" else "",
+        one.reason,
+        text.plain(one.detail),
     )
+    return Cells(texts, {REASON: "yellow"})
 
 
-def _closing_row(report: RangeReport) -> Sequence[Span]:
+def _closing_row(report: RangeReport) -> Cells:
     one = wording.closing_text(report)
-    return (
-        Span(text.plain(one.label)),
-        Span(one.rows),
-        Span(one.lowest),
-        Span(one.highest),
-        Span(text.plain(one.regime)),
-        Span(one.unpaired),
-        Span(text.plain(one.remarks), "yellow"),
+    texts = (
+        text.plain(one.label),
+        one.rows,
+        one.lowest,
+        one.highest,
+        text.plain(one.regime),
+        one.unpaired,
+        text.plain(one.remarks),
     )
+    return Cells(texts, {CLOSING_REMARKS: "yellow"})
 
 
 def _tone(pair: Pair) -> str:

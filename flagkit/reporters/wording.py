@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from flagkit.model import SIDES, SideLedger
 from flagkit.reporters import text
@@ -35,8 +35,7 @@ LEDGER_WORDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class RowText:
+class RowText(NamedTuple):
     """A pair as words. ``place`` is its number in the report, from 0.
 
     ``rounds`` is the extent of its speedups, empty for a single round.
