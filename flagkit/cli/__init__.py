@@ -88,7 +88,7 @@ def _run(args: Sequence[str] | None) -> int:
     except click.exceptions.Exit as error:
         return error.exit_code
     except click.ClickException as error:
-        error.show()
+        click.echo(f"flagkit: {_message(error)}", err=True)
         return error.exit_code
     except FlagkitError as error:
         click.echo(f"flagkit: {one_line(str(error))}", err=True)
@@ -105,6 +105,12 @@ def _run(args: Sequence[str] | None) -> int:
         click.echo(f"flagkit: {one_line(f'{where}{error.strerror or error}')}", err=True)
         return 1
     return code if isinstance(code, int) else 0
+
+
+def _message(error: click.ClickException) -> str:
+    text = one_line(error.format_message()).rstrip(".")
+    ctx = getattr(error, "ctx", None)
+    return text if ctx is None else f"{text}; see `{ctx.command_path} --help`"
 
 
 def one_line(text: str) -> str:

@@ -100,7 +100,7 @@ def measuring_options(command: Any) -> Any:
             show_default=True,
             help="Where run directories go.",
         ),
-        click.option("--backend", type=PluginName(Kind.BACKEND), required=True, help="The device."),
+        click.option("--backend", type=PluginName(Kind.BACKEND), help="The device."),
     ):
         command = option(command)
     return command
@@ -131,7 +131,7 @@ def measuring_options(command: Any) -> Any:
 )
 @click.option("--rounds", type=click.IntRange(1, 99), default=1, show_default=True)
 @measuring_options
-@click.option("--switch", type=PluginName(Kind.SWITCH), required=True, help="What differs.")
+@click.option("--switch", type=PluginName(Kind.SWITCH), help="What differs.")
 @click.pass_context
 def command(ctx: click.Context, /, **given: Any) -> int:
     """Run operators with the switch off (recording), then on (replaying).
@@ -144,7 +144,10 @@ def command(ctx: click.Context, /, **given: Any) -> int:
         parse_fail_on(verdict)
     found = registry(ctx)
     reporter = found.reporter(given["reporter"])
-    request = request_from(given)
+    if given["resume"] is None:
+        request = request_from(given, "switch", "backend")
+    else:
+        request = stored_request(RunDir.open(given["resume"]))
     campaign = Campaign(request, found, os.environ)
     if given["dry_run"]:
         return _dry_run(campaign, given["runs_dir"])
@@ -159,8 +162,21 @@ def command(ctx: click.Context, /, **given: Any) -> int:
     return _measure(campaign, operators, reporter, given, found)
 
 
-def request_from(given: dict[str, Any]) -> Request:
-    """The request that the options make."""
+def stored_request(rundir: RunDir) -> Request:
+    """What an earlier `flagkit ab` was asked; raises :class:`flagkit.errors.InputError`."""
+    try:
+        return Request.from_json(rundir.campaign()["request"])
+    except (KeyError, TypeError, AttributeError) as error:
+        raise errors.InputError(
+            f"{rundir.root}: its campaign.json holds no request this version can go on with"
+        ) from error
+
+
+def request_from(given: dict[str, Any], *required: str) -> Request:
+    """The request that the options make; *required* names the ones it cannot do without."""
+    for name in required:
+        if not given[name]:
+            raise errors.UsageError(f"missing option --{name}; see `flagkit plugins` for its names")
     python = given["python"]
     return Request(
         switch=given["switch"],
@@ -235,7 +251,8 @@ def _measure(
             click.echo(render_lines(closing(result.reports), None))
     elif result.reports:
         deliver(result.reports, reporter, options, given["output"])
-    return exit_code(result.reports, given["fail_on"], failed=bool(result.failed))
+    failed = bool(result.failed) or any(report.incomplete for report in result.reports)
+    return exit_code(result.reports, given["fail_on"], failed=failed)
 
 
 def _dry_run(campaign: Campaign, runs_dir: Path) -> int:
@@ -253,8 +270,9 @@ def _dry_run(campaign: Campaign, runs_dir: Path) -> int:
             click.echo(f"  differs, {title}:")
             for item in found:
                 if item.kind == kind:
-                    click.echo(f"    {item.name}: {_shown(item.before)} against "
-                               f"{_shown(item.after)}")
+                    click.echo(
+                        f"    {item.name}: {_shown(item.before)} against {_shown(item.after)}"
+                    )
     return 0
 
 
@@ -268,5 +286,3 @@ def near(path: Path) -> str:
         return str(path.relative_to(Path.cwd()))
     except ValueError:
         return str(path)
-
-

@@ -90,9 +90,7 @@ def _plugin_options(found: Registry, kind: Kind, name: str) -> Iterable[click.Op
     for option in options:
         if not all(spelling.startswith(f"--{name}-") for spelling in option.opts):
             problem = f"option {'/'.join(option.opts)} must start with '--{name}-'"
-            raise PluginContractError(
-                kind.value, name, str(found.provider(kind, name)), problem
-            )
+            raise PluginContractError(kind.value, name, str(found.provider(kind, name)), problem)
         yield option
 
 
@@ -139,4 +137,3 @@ def check_output(path: Path | None, force: bool) -> None:
         raise UsageError(f"{path} exists; choose another name, or overwrite it with --force")
     if not path.absolute().parent.is_dir():
         raise UsageError(f"{path}: its folder does not exist")
-

@@ -49,7 +49,7 @@ def command(ctx: click.Context, /, **given: Any) -> int:
     replay = given["replay_from"]
     if replay is not None and not replay.is_dir():
         raise errors.UsageError(f"--replay-from {replay}: no such directory")
-    campaign = Campaign(request_from({**given, "switch": ""}), registry(ctx), os.environ)
+    campaign = Campaign(request_from({**given, "switch": ""}, "backend"), registry(ctx), os.environ)
     answer = campaign.availability()
     if not answer.ok:
         raise errors.UnavailableError("backend", given["backend"], answer.reason)

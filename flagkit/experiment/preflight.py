@@ -40,9 +40,7 @@ def verify_switch(campaign: Campaign) -> None:
     """
     wanted = [
         variable
-        for variable in campaign.switch.variables(
-            campaign.backend, campaign.request.switch_options
-        )
+        for variable in campaign.switch.variables(campaign.backend, campaign.request.switch_options)
         if variable.package
     ]
     if not wanted:

@@ -95,9 +95,7 @@ def run_child(
     tick()
     if pump.error is not None:
         raise RunError(f"cannot write {log}: {pump.error.strerror or pump.error}")
-    return Outcome(
-        exit=child.returncode, seconds=time.monotonic() - started, timed_out=timed_out
-    )
+    return Outcome(exit=child.returncode, seconds=time.monotonic() - started, timed_out=timed_out)
 
 
 class _Pump:

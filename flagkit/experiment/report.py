@@ -12,7 +12,6 @@ from flagkit.errors import InputError, PluginError
 from flagkit.experiment.collect import collect
 from flagkit.experiment.rundir import write_text
 from flagkit.jsonl import read_lines
-from flagkit.model import Note, RangeReport
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from flagkit.compare.evidence import CertificateSummary
     from flagkit.experiment.rundir import RunDir
     from flagkit.interfaces import Switch
-    from flagkit.model import RunLog
+    from flagkit.model import Note, RangeReport, RunLog
     from flagkit.plugins import Registry
 
 
@@ -46,7 +45,7 @@ def report_operator(
             before,
             after,
         )
-        logs.append((before, after))
+        logs.append((switch_kept(before), switch_kept(after)))
         certificates.append(certificate)
         notes += _switch_notes(before_dir, after_dir, switch)
     control = bool(switch is not None and switch.control)
@@ -60,6 +59,20 @@ def report_operator(
         report,
         notes=(*report.notes, *_certificate_notes(certificates), *notes),
         receipts=receipts,
+    )
+
+
+def switch_kept(log: RunLog) -> RunLog:
+    """*log* with the rows ruled out at whose call the switch was not what the host set."""
+    reason = "the benchmark changed the switch's variable before this call"
+    return replace(
+        log,
+        rows=tuple(
+            replace(row, certificate="config-drift", reason=reason)
+            if "switch-changed" in row.flags
+            else row
+            for row in log.rows
+        ),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import flagkit
 from flagkit import errors
@@ -89,9 +89,7 @@ def _run_operator(
         run_side(campaign, spec, None if first else recorded, progress)
 
 
-def run_side(
-    campaign: Campaign, spec: SideSpec, replay: Path | None, progress: Progress
-) -> None:
+def run_side(campaign: Campaign, spec: SideSpec, replay: Path | None, progress: Progress) -> None:
     """Run one process to its receipt. Raises :class:`flagkit.errors.RunError`."""
     _make(spec.directory)
     write_json(spec.directory / "agent.json", campaign.agent_config(spec, replay))
@@ -143,14 +141,8 @@ def _make(directory: Path) -> None:
             directory.rename(aside)
         (directory / "caches").mkdir(parents=True)
     except OSError as error:
-        raise errors.RunError(
-            f"cannot make {directory}: {error.strerror or error}"
-        ) from error
+        raise errors.RunError(f"cannot make {directory}: {error.strerror or error}") from error
 
 
 def _now() -> str:
     return datetime.now(timezone.utc).isoformat(timespec="seconds")
-
-
-
-

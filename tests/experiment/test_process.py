@@ -74,9 +74,7 @@ def test_a_grandchild_that_outlives_the_benchmark_is_ended(tmp_path: Path) -> No
 
 def test_what_cannot_be_started_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="cannot start"):
-        run_child(
-            [str(tmp_path / "nothing")], environ={}, cwd=tmp_path, log=tmp_path / "run.log"
-        )
+        run_child([str(tmp_path / "nothing")], environ={}, cwd=tmp_path, log=tmp_path / "run.log")
 
 
 def test_an_existing_log_is_never_overwritten(tmp_path: Path) -> None:

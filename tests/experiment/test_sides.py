@@ -13,7 +13,9 @@ from flagkit.suites import BenchTarget
 HARNESS = Path("/runs/r/harness")
 
 
-def spec(side: str, base: dict[str, str], env: dict[str, str | None], python: str = "py") -> SideSpec:
+def spec(
+    side: str, base: dict[str, str], env: dict[str, str | None], python: str = "py"
+) -> SideSpec:
     directory = Path(f"/runs/r/gelu/{side}")
     arm = ArmSetup(env=env)
     return SideSpec(
@@ -62,7 +64,7 @@ def test_an_arm_can_unset_and_outranks_everything() -> None:
 
 def test_a_bundled_suite_runs_from_the_harness() -> None:
     target = BenchTarget(
-        op="tanh", path=Path("flagkit/x.py"), args=("-m", "tanh"), cwd=Path("."), in_package=True
+        op="tanh", path=Path("flagkit/x.py"), args=("-m", "tanh"), cwd=Path(), in_package=True
     )
     command = sides.command(Path("py"), target, HARNESS)
     assert command[:5] == ("py", "-m", "pytest", "/runs/r/harness/flagkit/x.py", "-m")

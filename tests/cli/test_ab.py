@@ -1,0 +1,187 @@
+"""The main job on a made suite, with real pytest processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from .conftest import Done
+
+
+def only_run(tmp_path: Path) -> Path:
+    (run,) = (tmp_path / "runs").iterdir()
+    return run
+
+
+def report(run: Path) -> Any:
+    return json.loads((run / "report.json").read_text())
+
+
+def test_record_replay_pair_range(ab: Callable[..., Done], tmp_path: Path) -> None:
+    done = ab("fine other")
+    assert done.code == 0, done.err
+    run = only_run(tmp_path)
+    assert {p.name for p in run.iterdir()} == {
+        *("campaign.json", "campaign.log", "harness", "fine", "other", "report.json", "report.md")
+    }
+    assert {p.name for p in (run / "fine" / "before").iterdir()} == {
+        *("agent.json", "caches", "measurements.jsonl", "tuning.jsonl", "run.log", "receipt.json")
+    }
+    receipts = [
+        json.loads((run / "fine" / s / "receipt.json").read_text()) for s in ("before", "after")
+    ]
+    assert [r["environment"]["MADE"] for r in receipts] == ["0", "1"]
+    assert [r["exit"] for r in receipts] == [0, 0]
+    reports = report(run)["reports"]
+    assert [r["label"] for r in reports] == ["fine", "other"]
+    assert [r["range"]["rows"] for r in reports] == [2, 1]
+    assert reports[0]["range"]["regime"] == "host/hot"
+    assert "2 rows paired, speedup" in done.out and "fine after" in done.err
+    assert "\x1b" not in done.err + done.out + (run / "campaign.log").read_text()
+    assert "2 rows paired, speedup" in (run / "campaign.log").read_text()
+
+
+def test_a_failing_operator_does_not_stop_the_next(ab: Callable[..., Done], tmp_path: Path) -> None:
+    done = ab("raising silent other")
+    assert done.code == 1
+    found = {r["label"]: r for r in report(only_run(tmp_path))["reports"]}
+    assert set(found) == {"raising", "other"}
+    assert [row["size_key"] for row in found["raising"]["rows"]] == ["[1]", "[2]"]
+    assert "out of shared memory" in json.dumps(found["raising"]["incomplete"])
+    assert "silent" in done.err and "no rows" in done.err
+
+
+def test_a_hang_is_ended_and_its_rows_kept(ab: Callable[..., Done], tmp_path: Path) -> None:
+    done = ab("hanging other", "--timeout", "4")
+    assert done.code == 1
+    found = {r["label"]: r for r in report(only_run(tmp_path))["reports"]}
+    assert len(found["hanging"]["rows"]) == 1 and len(found["other"]["rows"]) == 1
+    assert "--timeout" in json.dumps(found["hanging"]["incomplete"])
+
+
+def test_a_death_by_signal_is_said_and_its_rows_kept(
+    ab: Callable[..., Done], tmp_path: Path
+) -> None:
+    done = ab("dying")
+    assert done.code == 1
+    found = report(only_run(tmp_path))
+    assert len(found["rows"]) == 1 and "SIGSEGV" in json.dumps(found["incomplete"])
+
+
+def test_nothing_paired_is_exit_5(ab: Callable[..., Done]) -> None:
+    done = ab("onesided")
+    assert done.code == 5 and "nothing was paired" in done.err
+
+
+def test_a_row_timed_with_another_switch_is_in_no_range(
+    ab: Callable[..., Done], tmp_path: Path
+) -> None:
+    done = ab("changing")
+    found = report(only_run(tmp_path))
+    assert [row["size_key"] for row in found["rows"]] == ["[1]"]
+    assert {u["reason"] for u in found["unpaired"]} == {"config-drift"}
+    assert "MADE" in done.out
+    assert ab("changing", "--fail-on", "incomplete").code == 4
+
+
+def test_the_json_reporter_leaves_stdout_to_json(ab: Callable[..., Done]) -> None:
+    done = ab("other", "--reporter", "json")
+    assert json.loads(done.out)["range"]["rows"] == 1
+    assert "1 row paired" in done.err
+
+
+def test_report_verify_and_resume(
+    ab: Callable[..., Done], flagkit: Callable[..., Done], tmp_path: Path
+) -> None:
+    ab("fine other")
+    run = only_run(tmp_path)
+    assert flagkit("verify", run).code == 0
+    before = (run / "fine" / "before" / "run.log").read_bytes()
+    again = flagkit("report", run, "--reporter", "markdown", "-o", "r.md")
+    assert again.code == 0 and "fine" in (tmp_path / "r.md").read_text()
+    (run / "other" / "after" / "receipt.json").unlink()
+    assert flagkit("report", run).code == 1
+    resumed = flagkit("ab", "--resume", run)
+    assert resumed.code == 0, resumed.err
+    assert (run / "other" / "after.unfinished-1").is_dir()
+    assert (run / "other" / "after" / "receipt.json").is_file()
+    assert (run / "fine" / "before" / "run.log").read_bytes() == before
+    (run / "fine" / "before" / "run.log").write_bytes(before + b"x")
+    changed = flagkit("verify", run)
+    assert changed.code == 1 and "fine/before/run.log: changed" in changed.err
+
+
+def test_rounds_are_kept_apart_and_the_median_is_told(
+    ab: Callable[..., Done], tmp_path: Path
+) -> None:
+    done = ab("other", "--rounds", "3")
+    assert done.code == 0, done.err
+    found = report(only_run(tmp_path))
+    assert len(found["rows"][0]["rounds"]) == 3
+    assert (only_run(tmp_path) / "other" / "after.3" / "receipt.json").is_file()
+
+
+def test_a_control_says_so(flagkit: Callable[..., Done], suite: Path) -> None:
+    done = flagkit(
+        *("ab", "--switch", "aa", "--backend", "cpu", "--suite", suite, "--ops", "other")
+    )
+    assert done.code == 0 and "control" in done.out
+
+
+def test_record_then_replay_then_compare(
+    flagkit: Callable[..., Done], suite: Path, tmp_path: Path
+) -> None:
+    common = ("run", "--backend", "cpu", "--suite", suite, "--ops", "fine")
+    assert flagkit(*common, "--record", "one").code == 0
+    done = flagkit(*common, "--replay-from", "one")
+    assert done.code == 0, done.err
+    replayed = only_run(tmp_path)
+    journal = (replayed / "fine" / "measurements.jsonl").read_text()
+    calls = [json.loads(line) for line in journal.splitlines()]
+    assert all(c["flags"] == [] for c in calls if c["kind"] == "call")
+    done = flagkit("compare", "one", replayed, "--reporter", "json")
+    assert json.loads(done.out)["range"]["rows"] == 2
+    assert flagkit(*common, "--record", "one").code == 2
+
+
+def test_ctrl_c_ends_the_group_and_keeps_what_is_finished(suite: Path, tmp_path: Path) -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-m", "flagkit", "ab", "--switch", "env", "--env-set", "MADE=0,1", "--backend", "cpu", "--suite", str(suite), "--ops", "other hanging"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    journal = "runs/*/hanging/before/measurements.jsonl"
+    for _ in range(600):
+        if any('"kind":"call"' in path.read_text() for path in tmp_path.glob(journal)):
+            break
+        time.sleep(0.1)
+    os.kill(child.pid, signal.SIGINT)
+    _, err = child.communicate(timeout=60)
+    assert child.returncode == 130 and "Traceback" not in err
+    run = only_run(tmp_path)
+    assert (run / "other" / "after" / "receipt.json").is_file()
+    assert not (run / "hanging" / "before" / "receipt.json").exists()
+    pid = json.loads((run / "hanging" / "before" / "measurements.jsonl").read_text().split("\n")[0])
+    assert not os.path.exists(f"/proc/{pid['pid']}")
+
+
+def test_a_read_only_place_is_one_line(
+    flagkit: Callable[..., Done], suite: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    done = flagkit(
+        *("ab", "--switch", "aa", "--backend", "cpu", "--suite", suite, "--ops", "other"),
+        *("--runs-dir", tmp_path / "file"),
+    )
+    assert done.code == 1 and "--runs-dir" in done.err and done.err.count("\n") == 1
