@@ -1,7 +1,8 @@
-"""Stands in for flagkit's fixture where pytest runs without flagkit's plug-in."""
+"""One thread for the linear algebra, and a fixture where flagkit's plug-in is not there."""
 
 from __future__ import annotations
 
+import os
 import statistics
 import time
 from typing import TYPE_CHECKING
@@ -13,6 +14,11 @@ if TYPE_CHECKING:
 
 AGENT = "flagkit.agent.plugin"
 SAMPLES, WINDOW_S = 10, 0.01
+
+# Before NumPy is imported. With a thread a core, whatever else runs on the machine makes
+# the threads wait for each other: rows of matmul were seen to differ twentyfold.
+for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
 
 
 def measure(fn: Callable[[], object], **_: object) -> float:
