@@ -140,12 +140,14 @@ class Inputs:
     """What a timed call worked on, as far as the agent could reach it.
 
     ``fingerprint`` hashes shapes, dtypes and strides; ``digest`` hashes a bounded sample
-    of the values before warm-up; ``mutated`` says the values differed after the call;
-    ``unseen`` counts arguments that could not be looked into.
+    of the values before warm-up and ``settled`` one after the first run, when an output
+    that was made without filling holds the operator's result; ``mutated`` says the values
+    differed after the call; ``unseen`` counts arguments that could not be looked into.
     """
 
     fingerprint: str = ""
     digest: str = ""
+    settled: str = ""
     mutated: bool = False
     unseen: int = 0
 

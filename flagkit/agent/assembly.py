@@ -14,6 +14,7 @@ from flagkit.agent.flaggems import FlagGemsAdapter
 from flagkit.agent.imports import ImportWatcher
 from flagkit.agent.inputs import Generators
 from flagkit.agent.journal import FileJournal, NullJournal
+from flagkit.agent.launches import Launches
 from flagkit.agent.loading import Plugins
 from flagkit.agent.patches import patch_triton_testing
 from flagkit.agent.plan import PlanBook
@@ -45,6 +46,7 @@ class Assembly:
             PlanBook.load(config.replay),
             make_timer=self._make_timer,
             is_fatal=self._is_fatal,
+            watching=self._watching,
         )
         self._watcher = ImportWatcher(lambda text: self.session.note("hook", text))
         self._gems = FlagGemsAdapter(self.session)
@@ -55,6 +57,11 @@ class Assembly:
             replay=config.replay / "tuning.jsonl" if config.replay else None,
             across_builds=config.across_builds,
             generators=lambda: Generators(self.session.interface),
+        )
+        self._launches = Launches(
+            self._tuning_file.write,
+            lambda: self.session.current.node,
+            skip=lambda: self._tuning.in_tuner,
         )
 
     def start(self) -> None:
@@ -128,6 +135,9 @@ class Assembly:
         except Exception as error:
             self.session.note(f"{kind}-failed", f"{plugin.name}: {type(error).__name__}: {error}")
             return None
+
+    def _watching(self, call: str) -> Any:
+        return self._launches.watching(call)
 
     def _install(self, tuner: Any, module: ModuleType) -> None:
         tuner.install(module, self._tuning)

@@ -164,6 +164,7 @@ class Session:
         try:
             with self._watching(call):
                 fn()
+            settled = inspection.settled()
             request = TimedCall(
                 fn=fn,
                 op=label.op or self.config.op,
@@ -181,6 +182,7 @@ class Session:
         inputs = Inputs(
             fingerprint=inspection.fingerprint,
             digest=inspection.digest,
+            settled=settled,
             mutated=inspection.changed(),
             unseen=inspection.unseen,
         )

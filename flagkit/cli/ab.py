@@ -20,7 +20,7 @@ from flagkit.cli.options import (
     registry,
     reporter_options,
 )
-from flagkit.cli.outcome import deliver, exit_code
+from flagkit.cli.outcome import deliver, exit_code, shown_on
 from flagkit.cli.show import CampaignLog, Display
 from flagkit.compare.verdicts import parse_fail_on
 from flagkit.experiment import schedule
@@ -238,7 +238,9 @@ def _measure(
     display = Display(
         CampaignLog(rundir.root / "campaign.log"),
         operators=len(operators),
-        render=lambda report: terminal.render([report], {}),
+        render=lambda report: terminal.render(
+            [report], shown_on(sys.stdout if own else sys.stderr)
+        ),
         results_on_stdout=own,
     )
     display.said(f"run directory: {near(rundir.root)}")

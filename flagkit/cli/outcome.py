@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +16,7 @@ from flagkit.experiment.rundir import write_text
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
+    from typing import TextIO
 
     from flagkit.interfaces import Reporter
     from flagkit.model import RangeReport
@@ -25,11 +29,21 @@ def deliver(
     output: Path | None,
 ) -> None:
     """Render and write: to *output*, else to stdout."""
-    text = reporter.render(reports, options)
+    given = {name: value for name, value in options.items() if value not in (None, False)}
+    hints = shown_on(sys.stdout) if output is None else {}
+    text = reporter.render(reports, {**options, **hints, **given})
     if output is None:
         click.echo(text, nl=not text.endswith("\n"))
     else:
         write_text(output, text if text.endswith("\n") else text + "\n")
+
+
+def shown_on(stream: TextIO) -> dict[str, Any]:
+    """What a reporter may know of the terminal it is shown on; empty for a pipe or a file."""
+    if not stream.isatty():
+        return {}
+    width = shutil.get_terminal_size().columns
+    return {"width": width, "color": not os.environ.get("NO_COLOR")}
 
 
 def exit_code(

@@ -104,6 +104,8 @@ def _inputs_differ(before: Row, after: Row) -> str:
         return ""
     if one.fingerprint and other.fingerprint and one.fingerprint != other.fingerprint:
         return "shapes, dtypes or strides differ"
-    if one.digest and other.digest and one.digest != other.digest:
+    # An output made without filling holds leftovers before the run and the result after.
+    settled = bool(one.settled) and one.settled == other.settled
+    if one.digest and other.digest and one.digest != other.digest and not settled:
         return "values differ"
     return ""

@@ -10,6 +10,7 @@ from flagkit.compare.ranges import compare_rounds
 from flagkit.compare.tuninglines import decode_tuning
 from flagkit.errors import InputError, PluginError
 from flagkit.experiment.collect import collect
+from flagkit.experiment.kernelproof import prove
 from flagkit.experiment.rundir import write_text
 from flagkit.jsonl import read_lines
 
@@ -48,16 +49,18 @@ def report_operator(
         logs.append((switch_kept(before), switch_kept(after)))
         certificates.append(certificate)
         notes += _switch_notes(before_dir, after_dir, switch)
+    proof = prove(*sides[0])
     control = bool(switch is not None and switch.control)
     report = compare_rounds(logs, label=op, control=control)
     receipts = {
         "before": logs[0][0].receipt or {},
         "after": logs[0][1].receipt or {},
         "certificate": [c.to_json() for c in certificates],
+        "kernels": proof.to_json(),
     }
     return replace(
         report,
-        notes=(*report.notes, *_certificate_notes(certificates), *notes),
+        notes=(*report.notes, *proof.notes(), *_certificate_notes(certificates), *notes),
         receipts=receipts,
     )
 

@@ -220,6 +220,7 @@ def _inputs(call: dict[str, Any]) -> Inputs | None:
     return Inputs(
         fingerprint=_text(data.get("fingerprint")),
         digest=_text(data.get("digest")),
+        settled=_text(data.get("settled")),
         mutated=bool(data.get("mutated")),
         unseen=int(data.get("unseen") or 0),
     )

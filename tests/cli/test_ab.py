@@ -155,7 +155,22 @@ def test_record_then_replay_then_compare(
 
 def test_ctrl_c_ends_the_group_and_keeps_what_is_finished(suite: Path, tmp_path: Path) -> None:
     child = subprocess.Popen(
-        [sys.executable, "-m", "flagkit", "ab", "--switch", "env", "--env-set", "MADE=0,1", "--backend", "cpu", "--suite", str(suite), "--ops", "other hanging"],
+        [
+            sys.executable,
+            "-m",
+            "flagkit",
+            "ab",
+            "--switch",
+            "env",
+            "--env-set",
+            "MADE=0,1",
+            "--backend",
+            "cpu",
+            "--suite",
+            str(suite),
+            "--ops",
+            "other hanging",
+        ],
         cwd=tmp_path,
         stderr=subprocess.PIPE,
         text=True,
