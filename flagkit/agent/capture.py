@@ -181,13 +181,15 @@ class Capturer:
                     self._interface.stream(before).__enter__()
 
     def _settle(self) -> None:
-        """Take the pending error of an aborted capture off the device.
+        """Take the pending error of an aborted capture off the device, and flush its memory.
 
-        What it raises is dropped: the abort's own error is under way, and a dead device
-        says so again at the next call.
+        torch's allocator goes on believing in the capture and then no longer empties its
+        cache by itself when memory runs out. What is raised here is dropped: the abort's
+        own error is under way, and a dead device says so again at the next call.
         """
-        with contextlib.suppress(Exception):
-            self._interface.synchronize()
+        for name in ("synchronize", "empty_cache"):
+            with contextlib.suppress(Exception):
+                getattr(self._interface, name)()
 
 
 @contextlib.contextmanager
