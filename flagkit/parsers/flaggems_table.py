@@ -15,6 +15,7 @@ from flagkit.compare.sizes import normalise_op
 from flagkit.model import UNKNOWN, Damaged, Note, Regime, Source
 from flagkit.parsers import pytest_output
 from flagkit.parsers.dirt import shown
+from flagkit.parsers.fastrows import FAST_ROW, FastRows
 from flagkit.parsers.layouts import (
     INNER,
     STARTED,
@@ -32,7 +33,7 @@ from flagkit.parsers.regimes import (
     regime_of_mode,
 )
 from flagkit.parsers.rows import make_row
-from flagkit.parsers.stream import Wanted, as_lines
+from flagkit.parsers.stream import Lines, Wanted, as_lines
 from flagkit.parsers.titles import Title, read_title
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ _PREFIX = re.compile(r"(?:[^\t]{1,200}\t[^\t]{1,200}\t)?\ufeff?\d{4}-\d\d-\d\dT[
 """What hosted CI puts in front of each line."""
 
 _WANTED = Wanted(
-    (b"Performance Test", b"_DIRECT_NO_CUDAGRAPH", b"No benchmark results"),
+    (b"Performance Test", b"_DIRECT_NO_CUDAGRAPH"),
     rb"(?:\x1b\[[0-9;?]*[A-Za-z]|[ >])*(?:SUCCESS|\[flagkit\]|\[cudagraph-plugin\]|Native baseline"
     rb"|Operator name|" + pytest_output.START + rb")",
 )
@@ -106,6 +107,7 @@ class _Reader:
         self._started = 0
         self._tail_due = 0
         self._patience = 0
+        self._fast: FastRows | None = None
         self._untitled = False
         self._held: list[Row | Damaged] = []
         self._line = self._damaged_at = 0
@@ -118,8 +120,35 @@ class _Reader:
             self._line = stream.number
             for text in shown(raw):
                 yield from self._take(text)
+            if self._dashes and self._layout == Layout() and self._title:
+                yield from self._fast_rows(stream)
             stream.wait_for(None if self._patience > 0 else _WANTED)
         yield from self._end(cut=not raw.endswith(b"\n"), last=raw)
+
+    def _fast_rows(self, stream: Lines) -> Iterator[Row | Damaged | Note]:
+        """The plain rows that stand next in a table of today's layout."""
+        title = self._title
+        if title is None or not title.op or self._wrap or self._pieces:
+            return
+        if self._fast is None:
+            self._fast = FastRows(
+                op=title.op,
+                dtype=title.dtype,
+                mode=kept_mode(title.mode),
+                level=title.level,
+                regime=self._regime,
+                file=self._file,
+            )
+        build = self._fast.row
+        for found in stream.matching(FAST_ROW):
+            row = build(found, stream.number)
+            if row is not None:
+                self._tail_due = 0
+                yield row
+                continue
+            self._line = stream.number
+            yield from self._take(found[0].decode("ascii").rstrip())
+        self._patience = PATIENCE
 
     def _take(self, text: str) -> Iterator[Row | Damaged | Note]:
         if text[:1].isdigit() or "\t" in text:
@@ -149,7 +178,9 @@ class _Reader:
         if inner or (self._patience and TAIL.search(text)):
             yield from self._fragment(text, inner)
             return
-        self._patience = min(self._patience - 1, PATIENCE if text.strip() else 4)
+        # A blank line ends a table. Rows of today's would be found after it all the same.
+        after = PATIENCE if text.strip() else 0 if self._layout.status and not self._wrap else 4
+        self._patience = min(self._patience - 1, after)
         self._tail_due -= 1
         yield from self._remark(text)
 
@@ -195,6 +226,7 @@ class _Reader:
         self._regime = self._regimes.get(
             normalise_op(title.op), self._regimes.get("", regime_of_mode(title.mode))
         )
+        self._fast = None
         self._patience = PATIENCE
         return True
 

@@ -43,6 +43,8 @@ class Lines:
     def __init__(self, blocks: Iterable[bytes]) -> None:
         self._blocks = blocks
         self._wanted: Wanted | None = None
+        self._block = b""
+        self._position = 0
         self.number = 0
         """The number of the line given last."""
 
@@ -50,14 +52,27 @@ class Lines:
         """From now on give only lines that hold *wanted*; all of them again if None."""
         self._wanted = wanted
 
+    def matching(self, pattern: re.Pattern[bytes]) -> Iterator[re.Match[bytes]]:
+        """The lines that come next as long as *pattern* matches them with their end.
+
+        Ends early where a block ends: the next line then comes in the ordinary way.
+        """
+        match = pattern.match
+        while found := match(self._block, self._position):
+            self._position = found.end()
+            self.number += 1
+            yield found
+
     def __iter__(self) -> Iterator[bytes]:
         for block in _whole_lines(self._blocks):
-            yield from self._of(block)
+            self._block, self._position = block, 1
+            yield from self._lines(block, len(block))
+        self._block, self._position = b"", 0
 
-    def _of(self, block: bytes) -> Iterator[bytes]:
-        position, size = 1, len(block)
+    def _lines(self, block: bytes, size: int) -> Iterator[bytes]:
         found: dict[object, int] = {}
-        while position < size:
+        while self._position < size:
+            position = self._position
             if self._wanted is not None:
                 start = _next(block, position, self._wanted, found)
                 self.number += block.count(b"\n", position, start)
@@ -65,10 +80,9 @@ class Lines:
                     self.number += not block.endswith(b"\n")
                     return
                 position = start
-            end = block.find(b"\n", position) + 1 or size
+            self._position = block.find(b"\n", position) + 1 or size
             self.number += 1
-            yield block[position:end]
-            position = end
+            yield block[position : self._position]
 
 
 def _next(block: bytes, position: int, wanted: Wanted, found: dict[object, int]) -> int:
@@ -170,9 +184,9 @@ class _Plain(Lines):
 
     def __init__(self, lines: Iterable[bytes]) -> None:
         super().__init__(())
-        self._lines = lines
+        self._given = lines
 
     def __iter__(self) -> Iterator[bytes]:
-        for line in self._lines:
+        for line in self._given:
             self.number += 1
             yield line
