@@ -52,9 +52,11 @@ _PREFIX = re.compile(r"(?:[^\t]{1,200}\t[^\t]{1,200}\t)?\ufeff?\d{4}-\d\d-\d\dT[
 """What hosted CI puts in front of each line."""
 
 _WANTED = Wanted(
-    (b"Performance Test", b"_DIRECT_NO_CUDAGRAPH"),
-    rb"(?:\x1b\[[0-9;?]*[A-Za-z]|[ >])*(?:SUCCESS|\[flagkit\]|\[cudagraph-plugin\]|Native baseline"
-    rb"|Operator name|" + pytest_output.START + rb")",
+    # The agent's line can follow a file name that pytest has printed.
+    (b"Performance Test", b"_DIRECT_NO_CUDAGRAPH", b"[flagkit] regime:"),
+    rb"(?:\x1b\[[0-9;?]*[A-Za-z]|[ >])*(?:SUCCESS|[.FEsxXp]{0,200}\[cudagraph-plugin\]"
+    rb"|[.FEsxXp]{1,200} *(?:\[ *\d+%\] *)?\r?\n|PASSED|FAILED *[\[\r\n]|-----"
+    rb"|" + pytest_output.START + rb")",
 )
 _CLAIM = re.compile(
     rb"Performance Test \((?:torch\.|dtype=)|(?:Latency \(ms\).*){2}|"
@@ -224,7 +226,7 @@ class _Reader:
         self._header = ""
         self._wrap = self._dashes = 0
         self._regime = self._regimes.get(
-            normalise_op(title.op), self._regimes.get("", regime_of_mode(title.mode))
+            normalise_op(title.op), self._regimes.get("", regime_of_mode(kept_mode(title.mode)))
         )
         self._fast = None
         self._patience = PATIENCE
@@ -379,7 +381,7 @@ class _Reader:
     def _end(self, cut: bool, last: bytes) -> Iterator[Row | Damaged | Note]:
         if self._pieces:
             yield from self._give_up_wrapped()
-        elif cut and self._patience:
+        elif cut and self._patience and self._damaged_at != self._line:
             text = shown(last)[-1]
             if text and "SUCCESS".startswith(text.strip() or "-"):
                 yield from self._damaged(text, "it is cut after its first letters")
