@@ -263,6 +263,14 @@ def test_every_line_the_agent_writes_is_documented(source):
     assert found
 
 
+def test_the_chinese_readme_shows_the_same():
+    chinese = read("README_cn.md")
+    for pattern in (r"^ *```\w*\n.*?^ *```$", r"^#+ ", r"^\| (\d+) \|", r"^\| `flagkit (\w+)"):
+        flags = re.MULTILINE | re.DOTALL
+        assert re.findall(pattern, chinese, flags) == re.findall(pattern, README, flags)
+    assert set(SET_UP) <= {*chinese.splitlines()}
+
+
 def test_there_is_a_snippet_of_each_kind():
     assert {kind for kind, _, _ in SNIPPETS} == {Kind.BACKEND, Kind.SWITCH, Kind.REPORTER}
 
