@@ -61,8 +61,8 @@ def log(path: Path, seed: int) -> None:
 
 
 def noise(path: Path) -> None:
-    """A tuner's chatter with a table of one row here and there."""
-    every = NOISE // NOISE_ROWS
+    """A tuner's chatter with a table of ten rows here and there."""
+    every = NOISE // NOISE_ROWS * 10
     with path.open("w", encoding="utf-8") as file:
         for number in range(NOISE):
             file.write(
@@ -70,7 +70,7 @@ def noise(path: Path) -> None:
                 "num_warps: 8, num_ctas: 1, num_stages: 3\n"
             )
             if number % every == 0:
-                rows = [(0.5, 0.25, f"[torch.Size([{number}, 64])]")]
+                rows = [(0.5, 0.25, f"[torch.Size([{number + n}, 64])]") for n in range(10)]
                 file.write(table("mm", rows))
 
 

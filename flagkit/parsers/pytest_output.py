@@ -14,9 +14,9 @@ MAX_REASONS = 50
 """Named one by one; the rest is counted, so that a hopeless run costs no memory."""
 
 START = (
-    rb"(?:FAILED |FAILED\x1b|ERROR |SKIPPED \[|=====|!!!!!|INTERNALERROR|Fatal Python error"
-    rb"|\d+ (?:passed|failed|skipped|errors?|deselected|xfailed|xpassed|warnings?)\b"
-    rb"|no tests ran|bringing up nodes|created: \d|\[gw\d|gw\d+ |Segmentation fault|Killed|Aborted)"
+    rb"(?:S(?:KIPPED \[|egmentation fault)|F(?:AILED[ \x1b\r\n]|atal Python error)|ERROR |=====|!!!!!"
+    rb"|INTERNALERROR|\d+ (?:passed|failed|skipped|errors?|deselected|xfailed|xpassed|warnings?)\b"
+    rb"|Killed|Aborted|PASSED|-----|[.FEsxXp]{1,200} *(?:\[ *\d+%\] *)?\r?\n)"
 )
 """Where such lines start, for :class:`flagkit.parsers.stream.Wanted`."""
 
@@ -30,7 +30,6 @@ _BROKEN = re.compile(
     r"^(?:!!!+ (?P<stop>.*?) !!!+|(?P<fatal>INTERNALERROR|Fatal Python error: .*"
     r"|Segmentation fault.*|Killed\b.*|Aborted\b.*))"
 )
-_XDIST = re.compile(r"^(?:bringing up nodes|created: \d+/\d+ workers|\[gw\d+\]|gw\d+ \[\d+\])")
 
 
 class Session:
@@ -43,7 +42,6 @@ class Session:
         self._failed = self._errors = self._skipped = 0
         self._named = {"FAILED": 0, "ERROR": 0, "SKIPPED": 0}
         self._open_since = 0
-        self.xdist = False
 
     def feed(self, text: str, line: int) -> bool:
         """Take note of one shown line; whether it was pytest's."""
@@ -66,9 +64,6 @@ class Session:
             return self._tally(text)
         if first in "!IFSKA" and (broken := _BROKEN.match(text)):
             self._reason(f"pytest stopped: {broken['stop'] or broken['fatal']}", line)
-            return True
-        if _XDIST.match(text):
-            self.xdist = True
             return True
         return False
 

@@ -31,7 +31,7 @@ class Wanted:
 
     def __init__(self, texts: Iterable[bytes], start: bytes) -> None:
         self.texts = tuple(texts)
-        self.start = re.compile(rb"\n(?=" + start + rb")")
+        self.start = re.compile(rb"\n" + start)
 
 
 class Lines:

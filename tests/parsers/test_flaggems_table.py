@@ -458,10 +458,10 @@ class TestRegimes:
         "line",
         [
             "BENCHMARK_DIRECT_NO_CUDAGRAPH op=gelu phase=capture reason=no capture here",
-            "[cudagraph-plugin] BENCHMARK_DIRECT_NO_CUDAGRAPH: phase='capture', "
-            "operator='gelu', reason='no capture here'",
+            "[cudagraph-plugin] BENCHMARK_DIRECT_NO_CUDAGRAPH: "
+            + "phase='capture', operator='gelu', reason='no capture here'",
             'BENCHMARK_DIRECT_NO_CUDAGRAPH {"op": "gelu", "phase": "capture", '
-            '"reason": "no capture here"}',
+            + '"reason": "no capture here"}',
             "WARN BENCHMARK_DIRECT_NO_CUDAGRAPH gelu capture reason: no capture here",
         ],
     )
