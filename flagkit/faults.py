@@ -5,6 +5,7 @@ For backends, in the benchmark's process. Runtimes modelled on CUDA's share its 
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -54,11 +55,17 @@ def mentions(exc: BaseException, markers: Iterable[str] = FATAL_MARKERS) -> bool
     current: BaseException | None = exc
     while current is not None and id(current) not in seen:
         seen.add(id(current))
-        text = _squeeze(str(current))
+        text = _squeeze(_ADVICE.sub("", str(current)))
         if any(marker in text for marker in squeezed):
             return True
         current = current.__cause__
     return False
+
+
+_ADVICE = re.compile(
+    r"^(?:Compile with `TORCH_USE_|For debugging consider|\w+ kernel errors might).*$", re.MULTILINE
+)
+"""Lines that torch adds to every device error; one of them speaks of device-side assertions."""
 
 
 def _squeeze(text: str) -> str:

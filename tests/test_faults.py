@@ -6,6 +6,12 @@ import pytest
 
 from flagkit.faults import mentions
 
+ADVICE = (
+    "\nSearch for `cudaErrorStreamCaptureUnsupported' in the runtime's documentation."
+    "\nCUDA kernel errors might be asynchronously reported at some other API call, so the "
+    "stacktrace below might be incorrect.\nFor debugging consider passing CUDA_LAUNCH_BLOCKING=1"
+    "\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n"
+)
 FATAL = [
     "CUDA error: an illegal memory access was encountered",
     "Triton Error [CUDA]: an illegal memory access was encountered",
@@ -14,12 +20,15 @@ FATAL = [
     "MUSA error: unspecified launch failure",
     "CUDA error: device-side assert triggered\nCUDA kernel errors might be ...",
     "cudaErrorAssert",
+    f"CUDA error: an illegal memory access was encountered{ADVICE}",
+    f"CUDA error: device-side assert triggered{ADVICE}",
     "CUDA error: the launch timed out and was terminated",
     "CUDA error: uncorrectable ECC error encountered",
     "CUDA out of memory. Tried to allocate 20.00 GiB",
     "CUDA error: unknown error",
 ]
 HARMLESS = [
+    f"CUDA error: operation not permitted when stream is capturing{ADVICE}",
     "",
     "cudaErrorStreamCaptureInvalidated",
     "CUDA error: operation not permitted when stream is capturing",

@@ -8,7 +8,7 @@ from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from flagkit.agent.device import DeviceTimer, test_stream
+from flagkit.agent.device import DeviceTimer
 from flagkit.agent.facts import device_facts
 from flagkit.agent.flaggems import FlagGemsAdapter
 from flagkit.agent.imports import ImportWatcher
@@ -19,6 +19,7 @@ from flagkit.agent.loading import Plugins
 from flagkit.agent.patches import patch_triton_testing
 from flagkit.agent.plan import PlanBook
 from flagkit.agent.session import Session
+from flagkit.agent.streams import open_stream, test_stream
 from flagkit.agent.timing import HostTimer
 from flagkit.agent.tuning import TuningJournal
 
@@ -38,6 +39,7 @@ class Assembly:
         self._plugins = Plugins()
         self._backend: Backend | None = None
         self._switch: Switch | None = None
+        self._stream: Any = None
         self._journal = self._file("measurements.jsonl")
         self._tuning_file = self._file("tuning.jsonl")
         self.session = Session(
@@ -107,7 +109,12 @@ class Assembly:
     def stream(self) -> Any:
         """A context in which the device works on one stream of its own, where it can."""
         interface = self._interface()
-        return nullcontext() if interface is None else test_stream(interface)
+        if interface is None:
+            return nullcontext()
+        if self._stream is None:
+            # One for all tests: the allocator keeps freed memory for the stream it was made on.
+            self._stream = open_stream(interface)
+        return test_stream(interface, self._stream)
 
     def finish(self) -> None:
         """Ask the device once more, for what changed while measuring."""

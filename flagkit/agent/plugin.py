@@ -98,14 +98,17 @@ class AgentPlugin:
         """One seed per test, fixtures included."""
         self.session.begin(item.nodeid)
 
-    @pytest.hookimpl(hookwrapper=True)
-    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, None]:
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
         """The test body runs under one stream, so that a backward shares its forward's."""
         self.session.seed()
-        with self.assembly.stream():
-            yield
-        if self.session.fatal:
-            item.session.shouldstop = f"the device is dead: {self.session.fatal}"
+        try:
+            with self.assembly.stream():
+                return (yield)
+        finally:
+            if self.session.fatal:
+                # Every later call would fail or lie; the next operator has its own process.
+                item.session.shouldstop = f"the device is dead: {self.session.fatal}"
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep the phase that decided the test; write it when the test is over."""

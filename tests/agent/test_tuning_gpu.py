@@ -107,8 +107,9 @@ finish()
 """
 
 GEMS = """
-from flag_gems.utils import libentry
+import importlib
 
+libentry = importlib.import_module("flag_gems.utils.libentry")
 FlagGemsTuner().install(libentry, log)
 import flag_gems
 
