@@ -140,7 +140,9 @@ class Assembly:
         try:
             return self._plugins.load(kind, plugin)
         except Exception as error:
-            self.session.note(f"{kind}-failed", f"{plugin.name}: {type(error).__name__}: {error}")
+            self.session.note(
+                "plugin-failed", f"{kind} {plugin.name}: {type(error).__name__}: {error}"
+            )
             return None
 
     def _watching(self, call: str) -> Any:

@@ -12,6 +12,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from flagkit import errors
+from flagkit.cli.asked import (
+    measuring_options,
+    refuse_beside_resume,
+    request_from,
+    stored_request,
+)
 from flagkit.cli.options import (
     ComposedCommand,
     PluginName,
@@ -27,7 +33,6 @@ from flagkit.experiment import schedule
 from flagkit.experiment.campaign import Campaign
 from flagkit.experiment.preflight import verify_switch
 from flagkit.experiment.report import write_reports
-from flagkit.experiment.request import Request
 from flagkit.experiment.rundir import RunDir
 from flagkit.plugins import Kind
 from flagkit.reporters.layout import render as render_lines
@@ -41,73 +46,11 @@ if TYPE_CHECKING:
     from flagkit.plugins import Registry
 
 
-def measuring_options(command: Any) -> Any:
-    """What ``ab`` and ``run`` share: what is measured, and how."""
-    for option in (
-        click.option(
-            "--timeout", "timeout_s", type=float, metavar="S", help="End one side after S seconds."
-        ),
-        click.option("--seed", type=int, default=0, show_default=True, help="Of every test."),
-        click.option("--device", type=int, default=0, show_default=True, help="Device number."),
-        click.option(
-            "--control",
-            type=click.Choice(["none", "torch"]),
-            default="none",
-            show_default=True,
-            help="Keep FlagGems' torch column: the same code on both sides.",
-        ),
-        click.option(
-            "--timing",
-            type=click.Choice(["graph", "event"]),
-            default="graph",
-            show_default=True,
-            help="Replay captured graphs, or launch between events as do_bench does.",
-        ),
-        click.option(
-            "--dtype", "dtypes", multiple=True, metavar="DTYPE", help="FlagGems dtype; repeatable."
-        ),
-        click.option(
-            "--level",
-            type=click.Choice(["core", "comprehensive"]),
-            default="core",
-            show_default=True,
-            help="FlagGems' shapes.",
-        ),
-        click.option(
-            "--python",
-            type=click.Path(path_type=Path),
-            help="The benchmark's Python; nothing is installed there.  [default: this one]",
-        ),
-        click.option(
-            "--suite",
-            type=click.Path(path_type=Path),
-            help="A file or folder of pytest benchmarks, instead of FlagGems'.",
-        ),
-        click.option(
-            "--gems-root",
-            type=click.Path(path_type=Path),
-            envvar="FLAGKIT_GEMS_ROOT",
-            show_envvar=True,
-            help="A FlagGems checkout.",
-        ),
-        click.option(
-            "--ops", metavar='"OP OP:FILE ..."', help="Operators, by pytest mark.  [default: all]"
-        ),
-        click.option(
-            "--runs-dir",
-            type=click.Path(path_type=Path),
-            default=Path("runs"),
-            show_default=True,
-            help="Where run directories go.",
-        ),
-        click.option("--backend", type=PluginName(Kind.BACKEND), help="The device."),
-    ):
-        command = option(command)
-    return command
-
-
 @click.command(name="ab", cls=ComposedCommand)
-@reporter_options
+@click.option("--switch", type=PluginName(Kind.SWITCH), help="What differs.")
+@measuring_options
+@click.option("--rounds", type=click.IntRange(1, 99), default=1, show_default=True)
+@click.option("--check", is_flag=True, help="Compare the sides' outputs too.")
 @click.option("--dry-run", is_flag=True, help="Show both sides and all that differs; run nothing.")
 @click.option(
     "--resume",
@@ -121,7 +64,6 @@ def measuring_options(command: Any) -> Any:
     metavar="NAME",
     help="Let the sides differ in this variable too; repeatable.",
 )
-@click.option("--check", is_flag=True, help="Compare the sides' outputs too.")
 @click.option(
     "--no-verify",
     "verify",
@@ -129,9 +71,7 @@ def measuring_options(command: Any) -> Any:
     default=True,
     help="Do not check that the switch's variables are read by what is installed.",
 )
-@click.option("--rounds", type=click.IntRange(1, 99), default=1, show_default=True)
-@measuring_options
-@click.option("--switch", type=PluginName(Kind.SWITCH), help="What differs.")
+@reporter_options
 @click.pass_context
 def command(ctx: click.Context, /, **given: Any) -> int:
     """Run operators with the switch off (recording), then on (replaying).
@@ -147,6 +87,7 @@ def command(ctx: click.Context, /, **given: Any) -> int:
     if given["resume"] is None:
         request = request_from(given, "switch", "backend")
     else:
+        refuse_beside_resume(ctx, {"resume", "reporter", "output", "force", "fail_on", "help"})
         request = stored_request(RunDir.open(given["resume"]))
     campaign = Campaign(request, found, os.environ)
     if given["dry_run"]:
@@ -160,61 +101,6 @@ def command(ctx: click.Context, /, **given: Any) -> int:
     for operator in operators:
         schedule.check_differences(campaign, RunDir(root=given["runs_dir"]), operator)
     return _measure(campaign, operators, reporter, given, found)
-
-
-def stored_request(rundir: RunDir) -> Request:
-    """What an earlier `flagkit ab` was asked; raises :class:`flagkit.errors.InputError`."""
-    try:
-        return Request.from_json(rundir.campaign()["request"])
-    except (KeyError, TypeError, AttributeError) as error:
-        raise errors.InputError(
-            f"{rundir.root}: its campaign.json holds no request this version can go on with"
-        ) from error
-
-
-def request_from(given: dict[str, Any], *required: str) -> Request:
-    """The request that the options make; *required* names the ones it cannot do without."""
-    for name in required:
-        if not given[name]:
-            raise errors.UsageError(f"missing option --{name}; see `flagkit plugins` for its names")
-    python = given["python"]
-    return Request(
-        switch=given["switch"],
-        backend=given["backend"],
-        python=interpreter(python),
-        ops=tuple((given["ops"] or "").split()),
-        suite=_absolute(given["suite"]),
-        gems_root=_absolute(given["gems_root"]),
-        level=given["level"],
-        dtypes=given["dtypes"],
-        timing=given["timing"],
-        control=given["control"],
-        device=given["device"],
-        rounds=given.get("rounds", 1),
-        seed=given["seed"],
-        timeout_s=given["timeout_s"],
-        verify=given.get("verify", True),
-        check=given.get("check", False),
-        allow_diff=given.get("allow_diff", ()),
-        switch_options=belonging(given["switch"], given) if given["switch"] else {},
-        backend_options=belonging(given["backend"], given),
-    )
-
-
-def interpreter(path: Path | None) -> Path:
-    """The benchmark's Python, absolute but with links kept: a virtual environment's
-    interpreter is a link, and its target would not see the environment's packages."""
-    if path is None:
-        return Path(sys.executable)
-    if not path.exists():
-        raise errors.UsageError(f"--python {path}: no such file")
-    if path.is_dir():
-        raise errors.UsageError(f"--python {path}: a directory; name the interpreter in it")
-    return path.absolute()
-
-
-def _absolute(path: Path | None) -> Path | None:
-    return path.absolute() if path else None
 
 
 def _measure(
@@ -250,11 +136,10 @@ def _measure(
     write_reports(rundir, result.reports, found)
     if own:
         if len(result.reports) > 1:
-            click.echo(render_lines(closing(result.reports), None))
+            click.echo(render_lines(closing(result.reports), None).rstrip("\n"))
     elif result.reports:
         deliver(result.reports, reporter, options, given["output"])
-    failed = bool(result.failed) or any(report.incomplete for report in result.reports)
-    return exit_code(result.reports, given["fail_on"], failed=failed)
+    return exit_code(result.reports, given["fail_on"], failed=bool(result.failed))
 
 
 def _dry_run(campaign: Campaign, runs_dir: Path) -> int:

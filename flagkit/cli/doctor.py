@@ -9,7 +9,7 @@ import click
 
 import flagkit
 from flagkit.cli import one_line
-from flagkit.cli.ab import interpreter
+from flagkit.cli.asked import interpreter
 from flagkit.cli.options import PluginName, registry
 from flagkit.plugins import Kind
 
@@ -30,7 +30,7 @@ def command(ctx: click.Context, backend: str, python: Path | None, device: int) 
     facts = {
         "flagkit": flagkit.__version__,
         "backend": f"{backend} from {found.provider(Kind.BACKEND, backend)}",
-        "python": str(target),
+        "interpreter": str(target),
         **answer.facts,
         "FlagGems vendor": plugin.gems_vendor or "none",
         "FlagTree prefix": "none"

@@ -51,9 +51,10 @@ def exit_code(
 ) -> int:
     """The command's code; raises :class:`NothingPairedError` if no report has a pair.
 
-    A tripped ``--fail-on`` is told on stderr and outranks a failed run, whose reports
-    still stand.
+    A run that failed (``failed``, or one whose report is incomplete) gives 1, though its
+    reports stand. A tripped ``--fail-on`` is told on stderr and outranks that.
     """
+    failed = failed or any(report.incomplete for report in reports)
     if not any(report.pairs for report in reports):
         if failed and not reports:
             return 1

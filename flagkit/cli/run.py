@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from flagkit import errors
-from flagkit.cli.ab import measuring_options, near, request_from
+from flagkit.cli.ab import near
+from flagkit.cli.asked import measuring_options, request_from
 from flagkit.cli.options import ComposedCommand, registry
 from flagkit.cli.show import CampaignLog, Display
 from flagkit.experiment import schedule
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 
 @click.command(name="run", cls=ComposedCommand)
+@measuring_options
 @click.option(
     "--replay-from",
     type=click.Path(path_type=Path),
@@ -37,7 +39,6 @@ if TYPE_CHECKING:
     metavar="DIR",
     help="Record into DIR.  [default: a new directory in --runs-dir]",
 )
-@measuring_options
 @click.pass_context
 def command(ctx: click.Context, /, **given: Any) -> int:
     """Run one side: each operator's benchmark once, recorded or replayed.

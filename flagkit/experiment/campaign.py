@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -194,22 +194,17 @@ class Campaign:
         return Operator(op=spec.op, targets=targets)
 
     def _target(self, spec: Any, suite: Suite) -> BenchTarget:
-        target = resolve(spec, suite=suite)
-        if self.request.suite is not None or target.in_package:
-            return target
-        extra = flaggems_args(
-            self.request.level,
-            self.request.dtypes,
-            self.request.control,
-            self.backend.gems_vendor,
-        )
-        return BenchTarget(
-            op=target.op,
-            path=target.path,
-            args=(*target.args, *extra),
-            cwd=target.cwd,
-            in_package=target.in_package,
-        )
+        request, target = self.request, resolve(spec, suite=suite)
+        extra: tuple[str, ...] = ()
+        if request.suite is None and not target.in_package:
+            extra = flaggems_args(
+                request.level, request.dtypes, request.control, self.backend.gems_vendor
+            )
+        elif request.dtypes or request.level != "core" or request.control != "none":
+            raise errors.UsageError(
+                f"--level, --dtype and --control are FlagGems' own; {suite.name} has none of them"
+            )
+        return replace(target, args=(*target.args, *extra, *request.bench_args))
 
 
 def _nowhere(op: str, root: Path) -> BenchTarget:

@@ -35,6 +35,7 @@ class Request:
     rounds: int = 1
     seed: int = 0
     timeout_s: float | None = None
+    bench_args: tuple[str, ...] = ()
     verify: bool = True
     check: bool = False
     allow_diff: tuple[str, ...] = ()
@@ -55,7 +56,7 @@ class Request:
         for name in ("python", "suite", "gems_root"):
             if values.get(name):
                 values[name] = Path(values[name])
-        for name in ("ops", "dtypes", "allow_diff"):
+        for name in ("ops", "dtypes", "bench_args", "allow_diff"):
             values[name] = tuple(values.get(name, ()))
         return cls(**values)
 
