@@ -51,12 +51,21 @@ MAX_PIECES = 200
 _PREFIX = re.compile(r"(?:[^\t]{1,200}\t[^\t]{1,200}\t)?\ufeff?\d{4}-\d\d-\d\dT[\d:.]{8,20}Z ")
 """What hosted CI puts in front of each line."""
 
-# The first characters of alternatives differ, so that most lines are passed over at once.
-_START = rb"(?:SUCCESS|[.FEsxXp]{0,200}\[cudagraph-plugin\]|" + pytest_output.START + rb")"
+# Each alternative begins with one character, not with a repetition: most lines are then
+# passed over at their first character.
+_START = (
+    rb"(?:SUCCESS|\[cudagraph-plugin\]|[.FEsxXp][.FEsxXp]{0,200}\[cudagraph-plugin\]|"
+    + pytest_output.START
+    + rb")"
+)
 _WANTED = Wanted(
     # The agent's line can follow a file name that pytest has printed.
-    (b"Performance Test", b"_DIRECT_NO_CUDAGRAPH", b"[flagkit] regime: requested"),
-    rb"(?:" + _START + rb"|(?:\x1b\[[0-9;?]*[A-Za-z])+" + _START + rb"|[ >]{1,8}SUCCESS)",
+    (b"Performance Test", b"BENCHMARK_DIRECT_NO_CUDAGRAPH", b"[flagkit] regime: requested="),
+    rb"(?:"
+    + _START
+    + rb"|\x1b\[[0-9;?]*[A-Za-z](?:\x1b\[[0-9;?]*[A-Za-z])*"
+    + _START
+    + rb"|[ >][ >]{0,7}SUCCESS)",
 )
 _CLAIM = re.compile(
     rb"Performance Test \((?:torch\.|dtype=)|(?:Latency \(ms\).*){2}|"

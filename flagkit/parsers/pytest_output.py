@@ -15,8 +15,9 @@ MAX_REASONS = 50
 
 START = (
     rb"(?:S(?:KIPPED \[|egmentation fault)|F(?:AILED[ \x1b\r\n]|atal Python error)|ERROR |=====|!!!!!"
-    rb"|INTERNALERROR|\d+ (?:passed|failed|skipped|errors?|deselected|xfailed|xpassed|warnings?)\b"
-    rb"|Killed|Aborted|PASSED|-----|[.FEsxXp]{1,200} *(?:\[ *\d+%\] *)?\r?\n)"
+    rb"|\d\d* (?:passed|failed|skipped|errors?|deselected|xfailed|xpassed|warnings?)\b"
+    rb"|INTERNALERROR|Killed|Aborted|PASSED|-----"
+    rb"|[.FEsxXp][.FEsxXp]{0,200} *(?:\[ *\d+%\] *)?\r?\n)"
 )
 """Where such lines start, for :class:`flagkit.parsers.stream.Wanted`."""
 
