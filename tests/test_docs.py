@@ -144,10 +144,15 @@ def test_every_group_is_documented():
     assert {kind.group for kind in Kind} <= told(PLUGINS)
 
 
+FREE = ("device", "environment", "facts", "identity", "versions")
+"""Keys whose values are named by what was found, not by a schema."""
+
+
 def nested(value: object) -> set[str]:
-    """Every key of *value*, however deep."""
+    """Every key of *value*, however deep, but for the names of found things."""
     if isinstance(value, dict):
-        return {*value, *(key for one in value.values() for key in nested(one))}
+        kept = (one for name, one in value.items() if name not in FREE)
+        return {*value, *(key for one in kept for key in nested(one))}
     if isinstance(value, list):
         return {key for one in value for key in nested(one)}
     return set()

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from flagkit.agent.device import DeviceTimer
-from flagkit.agent.facts import device_facts
+from flagkit.agent.facts import device_facts, versions
 from flagkit.agent.flaggems import FlagGemsAdapter
 from flagkit.agent.imports import ImportWatcher
 from flagkit.agent.inputs import Generators
@@ -192,6 +192,7 @@ class Assembly:
     def _device(self, when: str) -> None:
         interface = self._interface()
         if interface is None or self._backend is None:
-            return
-        facts = device_facts(self._backend.name, interface, 0)
+            facts: dict[str, Any] = {"versions": versions()} if when == "start" else {}
+        else:
+            facts = device_facts(self._backend.name, interface, 0)
         self._journal.write({"kind": "facts", "when": when, "device": facts})

@@ -195,7 +195,7 @@ def _state(
         for command in tool.commands:
             try:
                 devices = tool.read(run([path, *command]), command)
-            except Exception as exc:  # noqa: BLE001 - facts are a courtesy
+            except Exception as exc:
                 problem = _short(f"{tool.program}: {type(exc).__name__}: {exc}")
                 continue
             device = pick(devices, facts)

@@ -31,6 +31,7 @@ from flagkit.cli.show import CampaignLog, Display
 from flagkit.compare.verdicts import parse_fail_on
 from flagkit.experiment import schedule
 from flagkit.experiment.campaign import Campaign
+from flagkit.experiment.identity import identities, refuse_other_identity
 from flagkit.experiment.preflight import verify_switch
 from flagkit.experiment.report import write_reports
 from flagkit.experiment.rundir import RunDir
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 
     from flagkit.experiment.campaign import Operator
     from flagkit.interfaces import Reporter
-    from flagkit.plugins import Registry
 
 
 @click.command(name="ab", cls=ComposedCommand)
@@ -100,24 +100,40 @@ def command(ctx: click.Context, /, **given: Any) -> int:
         verify_switch(campaign)
     for operator in operators:
         schedule.check_differences(campaign, RunDir(root=given["runs_dir"]), operator)
-    return _measure(campaign, operators, reporter, given, found)
+    identity = identities(campaign)
+    refuse_other_identity(
+        identity["before"],
+        identity["after"],
+        build=campaign.across_builds,
+        allowed=request.allow_diff,
+    )
+    rundir = _rundir(campaign, operators, given, identity)
+    return _measure(campaign, operators, rundir, reporter, given)
+
+
+def _rundir(
+    campaign: Campaign,
+    operators: Sequence[Operator],
+    given: dict[str, Any],
+    identity: dict[str, dict[str, str]],
+) -> RunDir:
+    """The run directory to go on with, or a new one with all that is written before a run."""
+    if given["resume"]:
+        return RunDir.open(given["resume"].absolute())
+    name = f"{campaign.request.switch}-{campaign.request.backend}"
+    rundir = RunDir.create(given["runs_dir"].absolute(), name, datetime.now())
+    schedule.begin(campaign, rundir, operators, identity)
+    return rundir
 
 
 def _measure(
     campaign: Campaign,
     operators: Sequence[Operator],
+    rundir: RunDir,
     reporter: Reporter,
     given: dict[str, Any],
-    found: Registry,
 ) -> int:
-    request = campaign.request
-    if given["resume"]:
-        rundir = RunDir.open(given["resume"].absolute())
-    else:
-        rundir = RunDir.create(
-            given["runs_dir"].absolute(), f"{request.switch}-{request.backend}", datetime.now()
-        )
-        schedule.begin(campaign, rundir, operators)
+    found = campaign.registry
     options = belonging(reporter.name, given)
     terminal = found.reporter("terminal")
     own = reporter.name == "terminal" and given["output"] is None

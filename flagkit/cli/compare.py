@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,13 +20,15 @@ from flagkit.cli.outcome import deliver, exit_code
 from flagkit.compare.ranges import compare_rounds
 from flagkit.compare.verdicts import parse_fail_on
 from flagkit.errors import NothingPairedError, UsageError
-from flagkit.experiment.directories import by_operator, is_side, read_any
+from flagkit.experiment.directories import Found, by_operator, is_side, read_any
+from flagkit.experiment.report import certificate_notes, certified
+from flagkit.model import RunLog
 from flagkit.plugins import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from flagkit.model import RangeReport, RunLog
+    from flagkit.model import Note, RangeReport
     from flagkit.plugins import Registry
 
 
@@ -70,9 +73,31 @@ def _reports(
         if not all(folders):
             raise UsageError("compare two logs or two directories of runs, not one of each")
         return _by_operator(pairs, found, parser)
-    logs = [tuple(read_any(path, found, parser) for path in pair) for pair in pairs]
-    rounds = [(before, after) for before, after in logs]
-    return [compare_rounds(rounds, label=label or _label(rounds[0], pairs[0]))]
+    rounds, notes = [], []
+    for pair in pairs:
+        before, after = (
+            Found(log=read_any(path, found, parser), side=_side(path)) for path in pair
+        )
+        logs, remarks = _ruled(before, after)
+        rounds.append(logs)
+        notes += remarks
+    return [_noted(compare_rounds(rounds, label=label or _label(rounds[0], pairs[0])), notes)]
+
+
+def _side(path: Path) -> Path | None:
+    return path if is_side(path) else None
+
+
+def _ruled(before: Found, after: Found) -> tuple[tuple[RunLog, RunLog], list[Note]]:
+    """Both logs, ruled by their tuners' records where both are sides that have some."""
+    if before.side is None or after.side is None:
+        return (before.log, after.log), []
+    one, other, certificate = certified(before.side, after.side, before.log, after.log)
+    return (one, other), list(certificate_notes(certificate))
+
+
+def _noted(report: RangeReport, notes: Sequence[Note]) -> RangeReport:
+    return replace(report, notes=(*report.notes, *notes))
 
 
 def _by_operator(
@@ -87,15 +112,14 @@ def _by_operator(
         )
     reports = []
     for op in dict.fromkeys([*before, *after]):
-        rounds = [(b.get(op, _none(op)), a.get(op, _none(op))) for b, a in sides]
-        reports.append(compare_rounds(rounds, label=op))
+        ruled = [_ruled(b.get(op, _none(op)), a.get(op, _none(op))) for b, a in sides]
+        report = compare_rounds([logs for logs, _ in ruled], label=op)
+        reports.append(_noted(report, [note for _, notes in ruled for note in notes]))
     return reports
 
 
-def _none(op: str) -> RunLog:
-    from flagkit.model import RunLog
-
-    return RunLog(incomplete=(f"it has no run of {op}",))
+def _none(op: str) -> Found:
+    return Found(log=RunLog(incomplete=(f"it has no run of {op}",)))
 
 
 def _label(logs: tuple[RunLog, RunLog], paths: tuple[Path, Path]) -> str:

@@ -147,6 +147,11 @@ class Campaign:
         )
         return {name: v for name, v in environ.items() if name not in sides.PRIVATE}
 
+    @property
+    def across_builds(self) -> bool:
+        """Whether the switch is another build: the sides import other code."""
+        return bool({"PYTHONPATH", "python", "cwd"} & self.switch_names())
+
     def modules(self) -> list[str]:
         """Every plug-in module the agent needs."""
         chosen = [self._plugin(Kind.BACKEND), self._plugin(Kind.SWITCH), *self.tuners]
@@ -176,7 +181,7 @@ class Campaign:
             "watch": dict(spec.watch),
             "control": request.control,
             "check": request.check,
-            "across_builds": bool({"PYTHONPATH", "python", "cwd"} & self.switch_names()),
+            "across_builds": self.across_builds,
         }
 
     def _suite(self, arm: ArmSetup) -> Suite | None:

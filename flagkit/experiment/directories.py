@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from flagkit.errors import InputError
 from flagkit.experiment.collect import JOURNAL, LOG, collect
+from flagkit.experiment.rundir import CAMPAIGN, read_json
 from flagkit.model import RunLog, number_rows
 from flagkit.parsers.reading import read_log
 from flagkit.plugins import Kind
@@ -37,19 +38,43 @@ def parsers(registry: Registry) -> list[LogParser]:
     return [registry.parser(s.provider.name) for s in statuses if not s.problem]
 
 
-def by_operator(path: Path, registry: Registry, parser: str | None) -> dict[str, RunLog]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """One operator's log in a directory of runs, and the side it is all of, if it is one's."""
+
+    log: RunLog
+    side: Path | None = None
+
+
+def by_operator(path: Path, registry: Registry, parser: str | None) -> dict[str, Found]:
     """The logs of a directory of runs, taken apart and put together by operator.
 
-    Raises :class:`InputError` if there is no run in it.
+    Raises :class:`InputError` if there is no run in it, or if it is a campaign, which has
+    both sides of each operator.
     """
-    logs = [read_any(run, registry, parser) for run in runs(path)]
-    if not logs:
+    refuse_campaign(path)
+    found: dict[str, Found] = {}
+    for run in runs(path):
+        for op, part in split(read_any(run, registry, parser)).items():
+            if op in found:
+                found[op] = Found(log=join(found[op].log, part))
+            else:
+                found[op] = Found(log=part, side=run if is_side(run) else None)
+    if not found:
         raise InputError(f"{path}: no runs there: no */{LOG} and no {JOURNAL}")
-    found: dict[str, RunLog] = {}
-    for log in logs:
-        for op, part in split(log).items():
-            found[op] = join(found[op], part) if op in found else part
     return found
+
+
+def refuse_campaign(path: Path) -> None:
+    """A campaign of ``flagkit ab`` is no side of a comparison."""
+    if not (path / CAMPAIGN).is_file():
+        return
+    request = read_json(path / CAMPAIGN).get("request")
+    if isinstance(request, dict) and request.get("switch"):
+        raise InputError(
+            f"{path} is a campaign with both sides in it: see it with `flagkit report`, or "
+            f"compare single sides, such as {path / 'OP' / 'before'}"
+        )
 
 
 def runs(path: Path) -> Iterator[Path]:
@@ -62,8 +87,13 @@ def runs(path: Path) -> Iterator[Path]:
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from error
     for child in children:
-        if child.is_dir() and child.name not in ("harness", "caches"):
+        if child.is_dir() and not _aside(child):
             yield from runs(child)
+
+
+def _aside(path: Path) -> bool:
+    """Folders that hold no run, or one that did not finish and was run again."""
+    return path.name in ("harness", "caches") or ".unfinished-" in path.name
 
 
 def split(log: RunLog) -> dict[str, RunLog]:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import flagkit
 from flagkit.experiment.harness import sha256
+from flagkit.jsonl import read_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from flagkit.experiment.process import Outcome
@@ -35,10 +36,9 @@ def allowed_environment(environ: Mapping[str, str], names: Mapping[str, Any]) ->
     }
 
 
-def receipt(
-    spec: SideSpec, outcome: Outcome, *, started: str, versions: Mapping[str, str]
-) -> dict[str, Any]:
-    """What is known of a finished side. Reads the files it left for their digests."""
+def receipt(spec: SideSpec, outcome: Outcome, *, started: str) -> dict[str, Any]:
+    """What is known of a finished side. Reads the files it left, for facts and digests."""
+    facts = journalled_facts(spec.directory)
     return {
         "schema": SCHEMA,
         "flagkit": flagkit.__version__,
@@ -50,7 +50,8 @@ def receipt(
         "cwd": str(spec.cwd),
         "environment": allowed_environment(spec.environ, spec.watch),
         "host": {"system": platform.platform(), "machine": platform.machine()},
-        "versions": dict(versions),
+        "versions": facts["versions"],
+        "device": facts["device"],
         "exit": outcome.exit,
         "problem": outcome.problem,
         "started": started,
@@ -59,14 +60,30 @@ def receipt(
     }
 
 
-def digests(directory: Path) -> dict[str, str]:
-    """SHA-256 of every file of a side that is evidence."""
-    return {name: sha256(directory / name) for name in KEPT if (directory / name).is_file()}
+def journalled_facts(directory: Path) -> dict[str, Any]:
+    """What the agent found out: versions, and the device at the start and the end."""
+    device: dict[str, Any] = {}
+    versions: dict[str, str] = {}
+    for line in read_lines(directory / "measurements.jsonl"):
+        if line.get("kind") == "start":
+            versions["python"] = str(line.get("python", ""))
+        elif line.get("kind") == "facts" and isinstance(line.get("device"), dict):
+            found = dict(line["device"])
+            versions |= {str(n): str(v) for n, v in dict(found.pop("versions", {}) or {}).items()}
+            device[str(line.get("when", ""))] = found
+    return {"versions": versions, "device": device}
 
 
-def check_receipt(directory: Path, data: Mapping[str, Any]) -> list[str]:
+def digests(directory: Path, names: Sequence[str] = KEPT) -> dict[str, str]:
+    """SHA-256 of every file of a side that is evidence, and is there."""
+    return {name: sha256(directory / name) for name in names if (directory / name).is_file()}
+
+
+def check_receipt(
+    directory: Path, data: Mapping[str, Any], names: Sequence[str] = KEPT
+) -> list[str]:
     """What changed since the receipt was written: one line a file, empty if nothing."""
-    recorded, found = data.get("digests"), digests(directory)
+    recorded, found = data.get("digests"), digests(directory, names)
     if not isinstance(recorded, dict):
         return ["receipt.json: it holds no digests"]
     changed = []

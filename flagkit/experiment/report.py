@@ -10,9 +10,11 @@ from flagkit.compare.ranges import compare_rounds
 from flagkit.compare.tuninglines import decode_tuning
 from flagkit.errors import InputError, PluginError
 from flagkit.experiment.collect import collect
+from flagkit.experiment.harness import sha256
 from flagkit.experiment.kernelproof import prove
-from flagkit.experiment.rundir import write_text
+from flagkit.experiment.rundir import CAMPAIGN, RECEIPT, write_json, write_text
 from flagkit.jsonl import read_lines
+from flagkit.model import Note
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from flagkit.compare.evidence import CertificateSummary
     from flagkit.experiment.rundir import RunDir
     from flagkit.interfaces import Switch
-    from flagkit.model import Note, RangeReport, RunLog
+    from flagkit.model import RangeReport, RunLog
     from flagkit.plugins import Registry
 
 
@@ -38,17 +40,15 @@ def report_operator(
     sides: list[tuple[Path, Path]] = list(rundir.rounds(op))
     if not sides:
         raise InputError(f"{rundir.root}: operator {op!r} has no round that finished")
-    for before_dir, after_dir in sides:
+    for round_, (before_dir, after_dir) in enumerate(sides, 1):
         before, after = collect(before_dir, registry), collect(after_dir, registry)
-        before, after, certificate = certify(
-            _tuning(before_dir),
-            _tuning(after_dir),
-            before,
-            after,
-        )
-        logs.append((switch_kept(before), switch_kept(after)))
+        before, after, certificate = certified(before_dir, after_dir, before, after)
+        logs.append((before, after))
         certificates.append(certificate)
-        notes += _switch_notes(before_dir, after_dir, switch)
+        prefix = f"round {round_}: " if len(sides) > 1 else ""
+        found = [*certificate_notes(certificate), *_switch_notes(before_dir, after_dir, switch)]
+        notes += [replace(note, text=f"{prefix}{note.text}") for note in found]
+        notes += device_notes(before, after)
     proof = prove(*sides[0])
     control = bool(switch is not None and switch.control)
     report = compare_rounds(logs, label=op, control=control)
@@ -60,7 +60,7 @@ def report_operator(
     }
     return replace(
         report,
-        notes=(*report.notes, *proof.notes(), *_certificate_notes(certificates), *notes),
+        notes=(*report.notes, *proof.notes(), *notes),
         receipts=receipts,
     )
 
@@ -87,10 +87,42 @@ def _tuning(side: Path) -> list[Any]:
         return decode_tuning(file)
 
 
-def _certificate_notes(certificates: Sequence[CertificateSummary]) -> Iterator[Note]:
-    for certificate in certificates:
-        yield certificate.note()
-        yield from certificate.notes
+def certified(
+    before_dir: Path, after_dir: Path, before: RunLog, after: RunLog
+) -> tuple[RunLog, RunLog, CertificateSummary]:
+    """Both sides' rows ruled by what their tuners did and by whether the switch was kept."""
+    before, after, certificate = certify(_tuning(before_dir), _tuning(after_dir), before, after)
+    return switch_kept(before), switch_kept(after), certificate
+
+
+def certificate_notes(certificate: CertificateSummary) -> Iterator[Note]:
+    """The certificate, then what is wrong with its records."""
+    yield certificate.note()
+    yield from certificate.notes
+
+
+def device_notes(before: RunLog, after: RunLog) -> Iterator[Note]:
+    """What both receipts tell of the device and does not agree: its identity, its versions."""
+    one, other = (facts_of(log) for log in (before, after))
+    for name in sorted(one.keys() & other.keys()):
+        if one[name] != other[name]:
+            text = f"{name} is {one[name]} before and {other[name]} after"
+            yield Note(code="device-differs", text=text)
+
+
+def facts_of(log: RunLog) -> dict[str, str]:
+    """The facts of a side's receipt that must be the same on the other."""
+    receipt = log.receipt or {}
+    device, versions = receipt.get("device"), receipt.get("versions")
+    start = device.get("start") if isinstance(device, dict) else None
+    found = {
+        f"device {name}": str(start[name])
+        for name in ("uuid", "name", "driver")
+        if isinstance(start, dict) and start.get(name)
+    }
+    if isinstance(versions, dict):
+        found |= {str(name): str(version) for name, version in versions.items()}
+    return found
 
 
 def _switch_notes(before: Path, after: Path, switch: Switch | None) -> Iterator[Note]:
@@ -137,8 +169,12 @@ def _plan(campaign: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def write_reports(rundir: RunDir, reports: Sequence[RangeReport], registry: Registry) -> None:
-    """Keep ``report.json`` and ``report.md`` in the run directory."""
+    """Keep ``report.json`` and ``report.md`` in the run directory, and their receipt."""
+    names = [CAMPAIGN]
     for name in ("json", "markdown"):
         reporter = registry.reporter(name)
         text = reporter.render(reports, {})
-        write_text(rundir.root / f"report{reporter.suffix}", text)
+        names.append(f"report{reporter.suffix}")
+        write_text(rundir.root / names[-1], text if text.endswith("\n") else f"{text}\n")
+    digests = {name: sha256(rundir.root / name) for name in names}
+    write_json(rundir.root / RECEIPT, {"schema": 1, "digests": digests})

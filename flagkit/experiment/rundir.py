@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from flagkit.model import Side
 
 CAMPAIGN, RECEIPT = "campaign.json", "receipt.json"
+_TAKEN = ("harness",)
 _SAFE = re.compile(r"[^A-Za-z0-9_.+-]+")
 
 
 def folder_name(op: str) -> str:
     """A folder for *op* that stays inside the run directory whatever the name holds."""
-    name = _SAFE.sub("_", op).lstrip(".-")[:100]
-    return name or "_"
+    name = _SAFE.sub("_", op).lstrip(".-")[:100] or "_"
+    return f"{name}_" if name in _TAKEN else name
 
 
 def side_name(side: Side, round_: int) -> str:

@@ -18,7 +18,7 @@ from flagkit.experiment.request import steps
 from flagkit.experiment.rundir import CAMPAIGN, RECEIPT, write_json
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from flagkit.experiment.campaign import Campaign, Operator
@@ -36,8 +36,16 @@ class Result:
     failed: dict[str, str]
 
 
-def begin(campaign: Campaign, rundir: RunDir, operators: Sequence[Operator]) -> None:
-    """Write what was asked, and copy the code that will measure. Both before any run."""
+def begin(
+    campaign: Campaign,
+    rundir: RunDir,
+    operators: Sequence[Operator],
+    identity: Mapping[str, Mapping[str, str]] | None = None,
+) -> None:
+    """Write what was asked, and copy the code that will measure. Both before any run.
+
+    *identity* is what each side is (``flagkit.experiment.identity``).
+    """
     plan = [
         {"op": step.op, "side": step.side, "round": step.round}
         for operator in operators
@@ -52,6 +60,7 @@ def begin(campaign: Campaign, rundir: RunDir, operators: Sequence[Operator]) -> 
             "control": campaign.switch.control,
             "arms": list(campaign.switch.arms),
             "request": campaign.request.to_json(),
+            "identity": identity or {},
             "plan": plan,
         },
     )
@@ -105,7 +114,7 @@ def run_side(campaign: Campaign, spec: SideSpec, replay: Path | None, progress: 
         tick=lambda: progress.ticked(counter.count(), time.monotonic() - mark),
     )
     progress.ended(counter.count(), outcome.seconds, outcome.problem)
-    data = receipts.receipt(spec, outcome, started=started, versions={})
+    data = receipts.receipt(spec, outcome, started=started)
     write_json(spec.directory / RECEIPT, data)
 
 

@@ -19,6 +19,11 @@ def verify(rundir: RunDir) -> tuple[int, list[str]]:
     checked = sum(1 for _ in files(rundir.harness))
     if not (rundir.harness / SUMS).is_file():
         checked = 0
+    if (rundir.root / RECEIPT).is_file():
+        data = read_json(rundir.root / RECEIPT)
+        names = list(data["digests"]) if isinstance(data.get("digests"), dict) else []
+        problems += check_receipt(rundir.root, data, names)
+        checked += len(names)
     for path in sorted(rundir.root.glob(f"*/*/{RECEIPT}")):
         side = path.parent.relative_to(rundir.root).as_posix()
         try:

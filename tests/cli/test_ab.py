@@ -31,7 +31,16 @@ def test_record_replay_pair_range(ab: Callable[..., Done], tmp_path: Path) -> No
     assert done.code == 0, done.err
     run = only_run(tmp_path)
     assert {p.name for p in run.iterdir()} == {
-        *("campaign.json", "campaign.log", "harness", "fine", "other", "report.json", "report.md")
+        *(
+            "campaign.json",
+            "campaign.log",
+            "harness",
+            "fine",
+            "other",
+            "report.json",
+            "report.md",
+            "receipt.json",
+        )
     }
     assert {p.name for p in (run / "fine" / "before").iterdir()} == {
         *("agent.json", "caches", "measurements.jsonl", "tuning.jsonl", "run.log", "receipt.json")
@@ -200,3 +209,43 @@ def test_a_read_only_place_is_one_line(
         *("--runs-dir", tmp_path / "file"),
     )
     assert done.code == 1 and "--runs-dir" in done.err and done.err.count("\n") == 1
+
+
+def test_resume_refuses_to_be_asked_otherwise(
+    ab: Callable[..., Done], flagkit: Callable[..., Done], tmp_path: Path
+) -> None:
+    ab("other")
+    done = flagkit("ab", "--resume", only_run(tmp_path), "--ops", "fine")
+    assert done.code == 2 and "--ops" in done.err
+
+
+def test_a_campaign_is_no_side(
+    ab: Callable[..., Done], flagkit: Callable[..., Done], tmp_path: Path
+) -> None:
+    ab("other")
+    run = only_run(tmp_path)
+    done = flagkit("compare", run, run)
+    assert done.code == 1 and "flagkit report" in done.err
+    side = run / "other" / "before"
+    assert flagkit("compare", side, side).code == 0
+
+
+def test_a_receipt_tells_versions(ab: Callable[..., Done], tmp_path: Path) -> None:
+    ab("other")
+    receipt = json.loads((only_run(tmp_path) / "other" / "before" / "receipt.json").read_text())
+    assert receipt["versions"]["python"].startswith("3.")
+    campaign = json.loads((only_run(tmp_path) / "campaign.json").read_text())
+    assert campaign["identity"]["before"] == campaign["identity"]["after"]
+    assert campaign["identity"]["before"]["python version"].startswith("3.")
+
+
+def test_what_only_flaggems_has_is_refused_elsewhere(ab: Callable[..., Done]) -> None:
+    done = ab("other", "--dtype", "float16")
+    assert done.code == 2 and "--dtype" in done.err
+
+
+def test_further_pytest_arguments_reach_both_sides(ab: Callable[..., Done], tmp_path: Path) -> None:
+    ab("other", "--bench-arg", "-v")
+    for side in ("before", "after"):
+        receipt = json.loads((only_run(tmp_path) / "other" / side / "receipt.json").read_text())
+        assert "-v" in receipt["command"]

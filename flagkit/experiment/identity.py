@@ -1,0 +1,99 @@
+"""What each side is before it runs: interpreter, entry files of its stack, FlagGems' revision.
+
+Two sides that import another triton differ by more than the switch, though no variable
+shows it.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+from flagkit.errors import UsageError
+from flagkit.model import SIDES
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from pathlib import Path
+
+    from flagkit.experiment.campaign import Campaign
+
+LIMIT_S = 60.0
+PACKAGES = ("triton", "torch", "torch_musa", "flag_gems", "numpy", "pytest")
+_ASK = """
+import hashlib, importlib.util, json, os, sys
+found = {"python": os.path.realpath(sys.executable), "python version": sys.version.split()[0]}
+for name in sys.argv[1:]:
+    try:
+        spec = importlib.util.find_spec(name)
+        with open(spec.origin, "rb") as file:
+            found["module " + name] = hashlib.sha256(file.read()).hexdigest()
+        found["path of " + name] = os.path.realpath(spec.origin)
+    except Exception:
+        pass
+print(json.dumps(found))
+"""
+"""Hashes the entry file of each package without importing any."""
+
+
+def identities(campaign: Campaign) -> dict[str, dict[str, str]]:
+    """Both sides' facts, as ``campaign.json`` keeps them."""
+    return {side: _identity(campaign, side) for side in SIDES}
+
+
+def _identity(campaign: Campaign, side: Any) -> dict[str, str]:
+    arm, environ = campaign.arms[side], campaign.environ(side)
+    paths = [*map(str, arm.pythonpath), *filter(None, [environ.get("PYTHONPATH", "")])]
+    if paths:
+        environ["PYTHONPATH"] = ":".join(paths)
+    found = ask(campaign.python(side), environ)
+    root = arm.gems_root or campaign.request.gems_root
+    return found | ({"FlagGems revision": revision(root)} if root else {})
+
+
+def ask(python: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """What *python* would import; empty if it cannot be asked."""
+    command = [str(python), "-c", _ASK, *PACKAGES]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, timeout=LIMIT_S, env=dict(environ), check=True
+        )
+        found = json.loads(done.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return {}
+    return {str(name): str(value) for name, value in found.items()}
+
+
+def revision(root: Path) -> str:
+    """The checkout's commit, with ``+changes`` where files differ from it; empty without git."""
+    command = ["git", "-C", str(root), "describe", "--always", "--abbrev=40", "--exclude=*"]
+    try:
+        done = subprocess.run(
+            [*command, "--dirty=+changes"], capture_output=True, timeout=LIMIT_S, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.decode("utf-8", "replace").strip()
+
+
+def refuse_other_identity(
+    before: Mapping[str, str],
+    after: Mapping[str, str],
+    *,
+    build: bool,
+    allowed: Collection[str] = (),
+) -> None:
+    """Raise :class:`UsageError` naming what differs. ``build``: another build is the switch."""
+    if build:
+        return
+    names = [
+        name
+        for name in sorted({*before, *after})
+        if before.get(name) != after.get(name) and name not in allowed
+    ]
+    if names:
+        raise UsageError(
+            f"the sides would differ by more than the switch: {', '.join(names)}; make them "
+            "equal, compare builds with --switch build, or allow each with --allow-diff NAME"
+        )
