@@ -61,17 +61,18 @@ class _Report:
     def __init__(self, source: str) -> None:
         self._file = source
         self._stamps: list[float] = []
+        self._op = ""
 
     def read(self, lines: Iterable[bytes]) -> Iterator[Row | Damaged | Note]:
         for entry in entries(lines):
             where = Source(file=self._file, line=entry.line)
             if entry.problem:
                 yield Damaged(text=entry.text[:500], reason=entry.problem, source=where)
-                if entry.cut:
-                    text = "the report ends in the middle: its writer was stopped or still writes"
-                    yield Note(code="incomplete", text=text, source=where)
             else:
                 yield from self._entry(entry, where)
+            if entry.cut:
+                text = "the report ends in the middle: its writer was stopped or still writes"
+                yield Note(code="incomplete", text=text, source=where)
         if self._stamps and max(self._stamps) - min(self._stamps) > MERGED_AFTER_S:
             yield self._merged()
 
@@ -82,7 +83,9 @@ class _Report:
             yield from rows_of(value, where)
             return
         if not isinstance(value, dict) or not ({"details", "result", "test_case"} & value.keys()):
-            yield from tool_rows(name, value, where)
+            if name in ("op", "op_name", "operator") and isinstance(value, str):
+                self._op = value
+            yield from tool_rows(name, value, where, self._op)
             return
         self._stamp(value)
         yield from self._outcome(name, value, where)

@@ -22,7 +22,8 @@ _KEY = re.compile(r'(?P<indent>[ \t]+)(?P<key>"(?:[^"\\]|\\.)*")\s*:\s*')
 class Entry:
     """One key and value of the outermost object, or why they cannot be read.
 
-    ``name`` is empty for a document that is not an object. ``cut``: the text ends in it.
+    ``name`` is empty for a document that is not an object. ``cut``: the text ends with or
+    in it, and the object was not closed.
     """
 
     name: str = ""
@@ -40,40 +41,31 @@ def entries(lines: Iterable[bytes]) -> Iterator[Entry]:
         bare = text.strip()
         if not bare or bare.startswith("#"):
             continue
-        if bare == "{":
-            yield from _indented(numbered, number)
+        second = next(numbered, None) if bare == "{" else None
+        found = _KEY.match(second[1]) if second else None
+        if second and found:
+            yield from _indented(found["indent"], second, numbered)
         else:
-            yield from _whole(text, number, numbered)
+            yield from _whole(text + (second[1] if second else ""), number, numbered)
         return
 
 
-def _indented(numbered: Iterator[tuple[int, str]], opened: int) -> Iterator[Entry]:
-    indent: str | None = None
-    pieces: list[str] = []
-    number, started, size = opened, opened, 0
-    closed = False
+def _indented(
+    indent: str, first: tuple[int, str], numbered: Iterator[tuple[int, str]]
+) -> Iterator[Entry]:
+    started, text = first
+    pieces, size = [text], len(text)
     for number, text in numbered:
-        if closed:
-            continue
-        if indent is None and (found := _KEY.match(text)):
-            indent = found["indent"]
-        if text.startswith("}") and (not pieces or indent != ""):
-            closed = True
-            continue
-        if indent is not None and text.startswith(indent + '"') and pieces:
+        if text.startswith("}"):
             yield _entry(pieces, started)
-            pieces, size = [], 0
-        if not pieces:
-            if not text.strip():
-                continue
-            started = number
+            return
+        if text.startswith(indent + '"'):
+            yield _entry(pieces, started)
+            pieces, size, started = [], 0, number
         size += len(text)
         if size < MAX_ENTRY:
             pieces.append(text)
-    if pieces:
-        yield _entry(pieces, started, cut=not closed)
-    elif not closed:
-        yield Entry(line=number, problem="the report has no end", cut=True)
+    yield _entry(pieces, started, cut=True)
 
 
 def _entry(pieces: list[str], line: int, cut: bool = False) -> Entry:
@@ -89,7 +81,7 @@ def _entry(pieces: list[str], line: int, cut: bool = False) -> Entry:
     except ValueError:
         problem = "the entry is cut" if cut else "the entry is no JSON"
         return Entry(line=line, text=text[:500], problem=problem, cut=cut)
-    return Entry(name=str(name), value=value, line=line)
+    return Entry(name=str(name), value=value, line=line, cut=cut)
 
 
 def _whole(first: str, line: int, numbered: Iterator[tuple[int, str]]) -> Iterator[Entry]:

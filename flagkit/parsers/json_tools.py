@@ -22,13 +22,16 @@ _SHAPES = ("shape_detail", "shape", "shapes", "size", "size_detail")
 _RESULTS = ("ref_us", "triton_us", "speedup", "op", "op_name", "name", "dtype")
 
 
-def tool_rows(name: str, value: Any, where: Source) -> Iterator[Row | Note]:
-    """The rows of one entry; none for an entry that holds no measurement."""
+def tool_rows(name: str, value: Any, where: Source, op: str = "") -> Iterator[Row | Note]:
+    """The rows of one entry; none for an entry that holds no measurement.
+
+    :param op: the operator the document is about, where it says so.
+    """
     if name == "result" and isinstance(value, dict):
-        for op, tests in value.items():
-            yield from _summary(str(op), tests, where)
+        for tested, tests in value.items():
+            yield from _summary(str(tested), tests, where)
     else:
-        yield from _microseconds(value, name, where, 0)
+        yield from _microseconds(value, op or name, where, 0)
 
 
 def _summary(op: str, tests: Any, where: Source) -> Iterator[Row | Note]:

@@ -96,7 +96,7 @@ class _Reader:
     def _rows(self, cells: list[str], text: str, line: int) -> Iterator[Row | Damaged]:
         columns, where = self._columns, Source(file=self._file, line=line)
         assert columns is not None
-        if not any(cells) or _SUMMARY_ROW.fullmatch(columns.size(cells)):
+        if not any(cells) or any(_SUMMARY_ROW.fullmatch(one) for one in columns.labels(cells)):
             return
         if len(cells) != columns.count:
             reason = f"it has {len(cells)} cells in a table of {columns.count} columns"

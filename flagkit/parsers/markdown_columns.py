@@ -108,6 +108,11 @@ class Columns:
         """Whether the status cell says so."""
         return self.status_at is not None and bool(_FAILED.search(cells[self.status_at]))
 
+    def labels(self, cells: Sequence[str]) -> list[str]:
+        """The cells that may say that a line sums up others. An operator can be called max."""
+        places = {0, self.size_at, self.status_at} - {None, self.op_at}
+        return [cells[at] for at in places if at is not None and at < len(cells)]
+
     def size(self, cells: Sequence[str], group: str = "") -> str:
         """The size, and every other column that tells rows apart."""
         size = cells[self.size_at] if self.size_at is not None and self.size_at < len(cells) else ""

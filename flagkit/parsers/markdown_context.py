@@ -21,36 +21,14 @@ _SUMMARY = re.compile(r".*<summary>(?P<text>.*?)</summary>.*", re.IGNORECASE)
 _LABEL = re.compile(r"(?:op|operator|op_name|算子)\s*[:：=]\s*[`*]*(?P<op>[\w.]+)", re.IGNORECASE)
 _QUOTED = re.compile(r"`(?P<op>[A-Za-z_][\w.]*)`")
 _NAME = re.compile(r"[a-z_][a-z0-9_]*(?:\.[a-z_]\w*)*")
-_NO_OPERATOR = frozenset(
-    [
-        "performance",
-        "benchmark",
-        "benchmarks",
-        "result",
-        "results",
-        "summary",
-        "test",
-        "tests",
-        "speedup",
-        "latency",
-        "details",
-        "description",
-        "changes",
-        "accuracy",
-        "correctness",
-        "overview",
-        "environment",
-        "notes",
-        "note",
-        "kernel",
-        "core",
-        "comprehensive",
-        "operator",
-        "wrapper",
-        "cudagraph",
-        "bool",
-    ]
-)
+# fmt: off
+_NO_OPERATOR = frozenset((
+    "performance", "benchmark", "benchmarks", "result", "results", "summary", "test", "tests",
+    "speedup", "latency", "details", "description", "changes", "accuracy", "correctness",
+    "overview", "environment", "notes", "note", "kernel", "core", "comprehensive", "operator",
+    "wrapper", "cudagraph", "bool", "ms", "us", "ns", "µs", "μs",
+))
+# fmt: on
 _LEVEL = 7
 """Bold lines and summaries stand below every heading."""
 
