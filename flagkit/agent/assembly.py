@@ -16,6 +16,7 @@ from flagkit.agent.inputs import Generators
 from flagkit.agent.journal import FileJournal, NullJournal
 from flagkit.agent.launches import Launches
 from flagkit.agent.loading import Plugins
+from flagkit.agent.outputs import OutputCheck
 from flagkit.agent.patches import patch_triton_testing
 from flagkit.agent.plan import PlanBook
 from flagkit.agent.session import Session
@@ -49,6 +50,7 @@ class Assembly:
             make_timer=self._make_timer,
             is_fatal=self._is_fatal,
             watching=self._watching,
+            check=self._output_check(),
         )
         self._watcher = ImportWatcher(lambda text: self.session.note("hook", text))
         self._gems = FlagGemsAdapter(self.session)
@@ -132,6 +134,14 @@ class Assembly:
         if directory is None:
             return NullJournal()
         return FileJournal(directory / name, self._complain)
+
+    def _output_check(self) -> OutputCheck | None:
+        directory = self.config.directory
+        if not self.config.check or directory is None:
+            return None
+        return OutputCheck(
+            directory, interface=lambda: self.session.interface, is_fatal=self._is_fatal
+        )
 
     def _complain(self, text: str) -> None:
         self.session.emit(f"[flagkit] {text}")

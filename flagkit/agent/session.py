@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from flagkit.agent.config import AgentConfig
     from flagkit.agent.journal import Journal
+    from flagkit.agent.outputs import OutputCheck
     from flagkit.agent.plan import PlanBook
     from flagkit.agent.timing import Timer
 
@@ -62,6 +63,7 @@ class Session:
         its device needs.
     :param is_fatal: whether an exception says that the device is dead.
     :param watching: a context manager around a call's first run, which notes its launches.
+    :param check: keeps each call's outputs for the host, before anything is measured.
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class Session:
         make_timer: Callable[[], Timer] = HostTimer,
         is_fatal: Callable[[BaseException], bool] = lambda exc: False,
         watching: Callable[[str], Any] | None = None,
+        check: OutputCheck | None = None,
     ) -> None:
         self.config = config
         self.journal = journal
@@ -84,6 +87,7 @@ class Session:
         self._timer: Timer | None = None
         self._is_fatal = is_fatal
         self._watching = watching or _nothing
+        self._check = check
         self._ids = 0
         self._busy = False
         self._changed: set[str] = set()
@@ -162,6 +166,17 @@ class Session:
         started = time.monotonic()
         self._busy = True
         try:
+            if self._check is not None:
+                outputs = self._check.run(
+                    call,
+                    fn,
+                    inspection.arrays,
+                    grads=grad_to_none,
+                    reset=lambda: generators.restore(state),
+                )
+                self.journal.write(
+                    {"kind": "outputs", "call": call, "node": self.current.node, **outputs}
+                )
             with self._watching(call):
                 fn()
             settled = inspection.settled()
