@@ -81,6 +81,10 @@ _PROGRESS = re.compile(
 _NATIVE = re.compile(r"Native baseline: N/A \((.*)\)")
 
 
+_LOST = Title(op="", dtype="", mode=UNKNOWN, level=UNKNOWN)
+"""Stands for a title that was there and cannot be read."""
+
+
 class TableParser:
     """Reads FlagGems' printed tables."""
 
@@ -111,6 +115,8 @@ class _Reader:
         self._title: Title | None = None
         self._pending_title = ""
         self._header = ""
+        self._headed = False
+        self._row_at = self._blank_at = 0
         self._layout = Layout()
         self._regime = Regime()
         self._wrap = self._dashes = 0
@@ -155,6 +161,7 @@ class _Reader:
             row = build(found, stream.number)
             if row is not None:
                 self._tail_due = 0
+                self._row_at, self._blank_at = stream.number, 0
                 yield row
                 continue
             self._line = stream.number
@@ -189,6 +196,8 @@ class _Reader:
         if inner or (self._patience and TAIL.search(text)):
             yield from self._fragment(text, inner)
             return
+        if not text.strip() and self._row_at == self._line - 1:
+            self._blank_at = self._line
         # A blank line ends a table. Rows of today's would be found after it all the same.
         after = PATIENCE if text.strip() else 0 if self._layout.status and not self._wrap else 4
         self._patience = min(self._patience - 1, after)
@@ -228,11 +237,13 @@ class _Reader:
             if "Operator" not in joined or "Performance Test (" not in joined:
                 return False
             yield self._note("damaged-title", f"a table's title cannot be read: {joined[:200]!r}")
-            title = Title(op="", dtype="", mode=UNKNOWN, level=UNKNOWN)
+            title = _LOST
         yield from self._release(title)
         self._title = title
         self._layout = title.layout
         self._header = ""
+        self._headed = False
+        self._row_at = self._blank_at = 0
         self._wrap = self._dashes = 0
         self._regime = self._regimes.get(
             normalise_op(title.op), self._regimes.get("", regime_of_mode(kept_mode(title.mode)))
@@ -246,6 +257,10 @@ class _Reader:
         if "Latency (ms)" in text:
             self._header = text
             self._dashes = self._wrap = 0
+            if self._headed and self._title is not None:
+                # Two column lines below one title: another title was lost between them.
+                self._title, self._fast = _LOST, None
+            self._headed = True
         elif self._header and not self._dashes and not _DASHES.fullmatch(text):
             self._header += text
             if len(self._header) > 1000:
@@ -312,6 +327,9 @@ class _Reader:
 
     def _row(self, text: str) -> Iterator[Row | Damaged | Note]:
         """Read one whole row, or say what is wrong with it."""
+        if self._blank_at and self._line > self._blank_at + 1:
+            self._close()
+        self._row_at, self._blank_at = self._line, 0
         self._patience = PATIENCE
         title = self._title
         cells = read_row(text, self._layout)
@@ -384,7 +402,8 @@ class _Reader:
         self._layout = Layout()
         self._regime = self._regimes.get("", Regime())
         self._header = ""
-        self._wrap = self._dashes = 0
+        self._headed = False
+        self._wrap = self._dashes = self._blank_at = 0
         self._patience = 0
 
     def _end(self, cut: bool, last: bytes) -> Iterator[Row | Damaged | Note]:

@@ -42,8 +42,6 @@ INNER = re.compile(r"(?:SUCCESS|FAILED) {3,}(?:-?\d+\.\d|N/A|nan|-?inf)")
 TAIL = re.compile(r"(?:\d|N/A|nan|inf) {10}[\[({]")
 """The end of a row's numbers before its size detail."""
 
-_WORD = re.compile(r"[\w.+*x×-]{1,80}")
-
 
 class Cells(NamedTuple):
     """The cells of one row; latencies in ms, None for N/A."""
@@ -129,12 +127,14 @@ def _extra(cells: Sequence[str]) -> tuple[float | None, float | None, float | No
 
 
 def detail_key(detail: str) -> str | None:
-    """The canonical form of a row's size detail; None if it was cut or glued."""
-    key = value_key(detail)
-    if key is None and _WORD.fullmatch(detail):
-        return detail
-    # A detail of None is printed as N/A and recorded as null.
-    return "null" if detail == "N/A" else key
+    """The canonical form of a row's size detail; None if it was cut or glued.
+
+    FlagGems prints a list, a tuple or a dictionary, or ``N/A`` for what it records as null.
+    A bare number here is the beginning of a cell that was cut.
+    """
+    if detail[0] in "[({":
+        return value_key(detail)
+    return "null" if detail == "N/A" else None
 
 
 def _legacy(text: str, layout: Layout) -> Cells | str:
