@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from flagkit.experiment.kernels import read_kernels
 from flagkit.jsonl import read_lines
-from flagkit.model import Note
+from flagkit.model import SIDES, Note
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from flagkit.experiment.kernels import KernelRecord
 
     Launched = tuple[str, ...]
+
+MOST_REASONS = 2
+"""Distinct reasons in the line for people; each kernel's own stands in the kernel table."""
 
 Verdict = Literal["identical", "ttgir-only", "changed", "unknown", "only-before", "only-after"]
 
@@ -86,7 +89,8 @@ class KernelProof:
         said = [f"{self.changed} of {self.total} kernels changed"]
         for verdict, words in _WORDS.items():
             if count := self.count(verdict):
-                said.append(f"{count} {words}")
+                why = f" ({self._reasons()})" if verdict == "unknown" else ""
+                said.append(f"{count} {words}{why}")
         if self.same_code:
             said.append("both sides ran the same code: any difference is noise")
         elif self.launches_equal is False:
@@ -94,6 +98,25 @@ class KernelProof:
         elif self.launches_equal and not self.changed:
             said.append("the launches are equal")
         return "; ".join(said)
+
+    def _reasons(self) -> str:
+        """Why kernels could not be compared: what was wrong with either side's."""
+        unknown = (pair for pair in self.pairs if pair.verdict == "unknown")
+        records = (record for pair in unknown for record in (pair.before, pair.after))
+        reasons = dict.fromkeys(record.reason for record in records if record and record.reason)
+        return ", ".join(list(reasons)[:MOST_REASONS])
+
+    @property
+    def conversions(self) -> tuple[int, int]:
+        """Layout conversions in the TTGIR of the before and the after side, over the kernels
+        of which both are known."""
+        known = [
+            (pair.before.conversions, pair.after.conversions)
+            for pair in self.pairs
+            if pair.before and pair.after
+        ]
+        both = [(b, a) for b, a in known if b is not None and a is not None]
+        return sum(b for b, _ in both), sum(a for _, a in both)
 
     def notes(self) -> tuple[Note, ...]:
         """For a report: ``proof``, and ``same-code`` where any difference is noise.
@@ -113,6 +136,7 @@ class KernelProof:
             "changed": self.changed,
             "total": self.total,
             "launches_equal": self.launches_equal,
+            "conversions": dict(zip(SIDES, self.conversions, strict=True)),
             "same_code": self.same_code,
             "text": self.text(),
             "kernels": [pair.to_json() for pair in self.pairs],

@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     import click
 
     from flagkit.interfaces import Reporter
-    from flagkit.model import RangeReport, Side
+    from flagkit.model import Pair, RangeReport, Row, Side
 
 COLUMNS = (
     "kernel",
-    "rows",
+    "shape index",
     "side",
-    "constants",
+    "constexprs",
     "signature",
     "warps",
     "stages",
     "shared (bytes)",
     "registers",
     "spills",
-    "conversions",
+    "layout conversions",
     "TTGIR",
     "code",
     "verdict",
@@ -36,16 +36,18 @@ COLUMNS = (
 DIGITS = 12
 """Of a digest: enough to tell the kernels of one report apart."""
 
+SHAPES = ("shape index", "operator", "dtype", "size")
+
 
 class KernelsReporter:
-    """One Markdown table a report, two lines a kernel."""
+    """One Markdown table a report, two lines a kernel, and what each shape index stands for."""
 
     name = "kernels"
     summary = "compiled kernels of both sides, changed or identical"
     suffix = ".md"
 
     def render(self, reports: Sequence[RangeReport], options: Mapping[str, Any]) -> str:
-        """Rows are numbered from 1, in the order of the report's own table."""
+        """A shape index is the place, from 1, of a row in the report's own table."""
         return "\n\n".join(block for report in reports for block in _report(report)) + "\n"
 
     def options(self) -> Sequence[click.Option]:
@@ -66,19 +68,44 @@ def _report(report: RangeReport) -> Iterator[str]:
         yield "No compiled kernel is known."
         return
     yield text.markdown(str(proof.get("text", "")))
+    counts = proof.get("conversions")
+    if isinstance(counts, dict):
+        said = ", ".join(f"{counts.get(side)} {side}" for side in SIDES)
+        yield text.markdown(f"layout conversions in the TTGIR of both sides' kernels: {said}")
     places = {side: _places(report, side) for side in SIDES}
-    lines = [COLUMNS, ("---",) * len(COLUMNS)]
-    for kernel in proof["kernels"]:
-        for side in SIDES:
-            if isinstance(kernel.get(side), dict):
-                lines.append(_line(kernel, side, places[side]))
-    yield "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    lines = [
+        _line(kernel, side, places[side])
+        for kernel in proof["kernels"]
+        for side in SIDES
+        if isinstance(kernel.get(side), dict)
+    ]
+    yield _table(COLUMNS, lines)
+    if report.pairs:
+        yield _table(SHAPES, [_shape(place, pair.before) for place, pair in _numbered(report)])
+
+
+def _table(columns: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    return "\n".join(
+        f"| {' | '.join(line)} |" for line in (columns, ["---"] * len(columns), *lines)
+    )
+
+
+def _numbered(report: RangeReport) -> Iterator[tuple[int, Pair]]:
+    return iter(enumerate(report.pairs, 1))
+
+
+def _shape(place: int, row: Row) -> tuple[str, ...]:
+    shown = (str(place), row.key.op, row.key.dtype, row.size_detail or row.key.size_key)
+    return tuple(text.markdown(value) for value in shown)
 
 
 def _places(report: RangeReport, side: Side) -> dict[str, int]:
     """Numbers of the report's rows by the timed call that each came from."""
-    rows = [pair.before if side == "before" else pair.after for pair in report.pairs]
-    return {row.call: place for place, row in enumerate(rows, 1) if row.call}
+    rows = [
+        (place, pair.before if side == "before" else pair.after)
+        for place, pair in _numbered(report)
+    ]
+    return {row.call: place for place, row in rows if row.call}
 
 
 def _line(kernel: Mapping[str, Any], side: Side, places: Mapping[str, int]) -> tuple[str, ...]:

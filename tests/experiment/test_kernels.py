@@ -133,7 +133,14 @@ def proof(tmp_path: Path, after: dict[str, Any], lines: Any = ((), ())) -> Any:
             "only-before",
             "0 of 0 kernels changed; 1 on the before side alone; 1 on the after side alone",
         ),
-        ({"code": b"\x7fELF"}, "unknown", "0 of 1 kernels changed; 1 could not be compared"),
+        (
+            {"code": b"\x7fELF"},
+            "unknown",
+            (
+                "0 of 1 kernels changed; 1 could not be compared "
+                "(executable: the file's ELF class or byte order is unknown)"
+            ),
+        ),
     ],
 )
 def test_verdicts(tmp_path: Path, after: dict[str, Any], verdict: str, text: str) -> None:
@@ -141,6 +148,13 @@ def test_verdicts(tmp_path: Path, after: dict[str, Any], verdict: str, text: str
     assert found.pairs[0].verdict == verdict and found.text() == text
     assert found.launches_equal is None and not found.same_code
     json.dumps(found.to_json())
+
+
+def test_layout_conversions_are_counted_where_both_are_known(tmp_path: Path) -> None:
+    found = proof(tmp_path, {})
+    assert found.conversions == (1, 1)
+    assert found.to_json()["conversions"] == {"before": 1, "after": 1}
+    assert compare_kernels((), ()).conversions == (0, 0)
 
 
 def test_equal_kernels_and_launches_are_the_same_code(tmp_path: Path) -> None:
