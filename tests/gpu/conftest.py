@@ -2,5 +2,6 @@
 
 from __future__ import annotations
 
-# A suite for `flagkit ab`, with a pytest.ini of its own; test_known_effect_suite.py looks at it.
-collect_ignore = ["known_effect"]
+# Suites for `flagkit ab`, each with a pytest.ini of its own; test_known_effect_suite.py and
+# test_rlc_standin_suite.py look at them.
+collect_ignore = ["known_effect", "rlc_standin"]
