@@ -36,6 +36,9 @@ STARTED = re.compile(
 )
 """How a row of T4b and later begins. pytest too puts FAILED at the start of lines."""
 
+LEGACY_STARTED = re.compile(r"(?:N/A|[\d(\[]\S*) {3,}(?:\d|N/A|nan|inf|$)")
+"""How a row of the tables before T4b begins, within one."""
+
 INNER = re.compile(r"(?:SUCCESS|FAILED) {3,}(?:-?\d+\.\d|N/A|nan|-?inf)")
 """A row's beginning within a line."""
 

@@ -259,6 +259,19 @@ def test_equal_titles_go_on() -> None:
     assert len(rows(PLAIN + PLAIN)) == 4
 
 
+def test_cut_rows_of_first_tables() -> None:
+    lines = "".join(f"{n:<10}{0.5:>20.6}{0.25:>20.6}\n" for n in (1024, 2048))
+    whole = (T1 + lines).rstrip("\n")
+    start = whole.rindex("2048")
+    for end in range(start + 1, len(whole)):
+        assert [r.key.size_key for r in rows(whole[:end])] == ["1024"], whole[start:end]
+        assert len(damaged(whole[:end])) == 1, whole[start:end]
+    assert len(rows(whole)) == 2
+    glued = T1 + lines.replace("0.5", "0.5 [W] late", 1)
+    assert [r.key.size_key for r in rows(glued)] == ["2048"]
+    assert len(damaged(glued)) == 1
+
+
 class TestDirt:
     def test_carriage_returns_and_colours(self) -> None:
         coloured = PLAIN.replace("SUCCESS", "\x1b[32mSUCCESS\x1b[0m")

@@ -1,0 +1,136 @@
+"""The table that is open in a log: its title, its layout, where it seems to end."""
+
+from __future__ import annotations
+
+import re
+
+from flagkit.model import UNKNOWN
+from flagkit.parsers.layouts import STARTED, Layout, layout_of, read_row
+from flagkit.parsers.titles import Title
+
+LOST = Title(op="", dtype="", mode=UNKNOWN, level=UNKNOWN)
+"""Stands for a title that was there and cannot be read."""
+
+PATIENCE = 64
+"""Foreign lines read one by one within a table, before only marked lines are looked for."""
+
+MAX_PIECES = 200
+"""Screen lines of one wrapped row; no detail is longer."""
+
+MAX_HEADER = 1000
+"""Characters of a column line that a terminal has wrapped."""
+
+_DASHES = re.compile(r"-{20,}")
+
+
+class OpenTable:
+    """What is known of the table that lines belong to. No title: they belong to none."""
+
+    def __init__(self) -> None:
+        self.title: Title | None = None
+        self.layout = Layout()
+        self.wrap = 0
+        """The terminal's width where the table's own lines prove that it wrapped them."""
+        self.dashes = 0
+        """The length of the line of dashes above the rows; 0 before and long after it."""
+        self.patience = 0
+        self.row_at = 0
+        self.ruled_at = 0
+        self._blank_at = 0
+        self._header = ""
+        self._headed = False
+
+    def begin(self, title: Title | None) -> None:
+        """A table with *title* starts here; with None, the open one ends."""
+        self.title = title
+        self.layout = title.layout if title else Layout()
+        self.wrap = self.dashes = self.row_at = self.ruled_at = self._blank_at = 0
+        self._header, self._headed = "", False
+        self.patience = PATIENCE if title else 0
+
+    def row_seen(self, line: int) -> None:
+        """A row stands in *line*: more may follow it."""
+        self.row_at, self._blank_at = line, 0
+        self.patience = PATIENCE
+
+    def foreign_seen(self, text: str, line: int) -> None:
+        """Another line stands in the table. A blank one behind a row ends it."""
+        if text.strip():
+            self.patience = min(self.patience - 1, PATIENCE)
+            return
+        if self.row_at == line - 1:
+            self._blank_at = line
+        # Rows of today's layout would be found later on all the same.
+        self.patience = min(self.patience - 1, 0 if self.layout.status and not self.wrap else 4)
+
+    def left(self, line: int) -> bool:
+        """Whether a row in *line* stands behind the table's end: its title is not there."""
+        return self._blank_at > 0 and line > self._blank_at + 1
+
+    def expects_rows(self, line: int) -> bool:
+        """Whether *line* comes right behind a row or the line of dashes."""
+        return line - 1 in (self.row_at, self.ruled_at)
+
+    def header_seen(self, text: str, line: int) -> bool:
+        """Follow the column line and the dashes; whether *text* is one of them."""
+        if "Latency (ms)" in text:
+            self._header = text
+            self.dashes = self.wrap = 0
+            if self._headed and self.title is not None:
+                # Two column lines below one title: another title was lost between them.
+                self.title = LOST
+            self._headed = True
+        elif self._header and not self.dashes and not _DASHES.fullmatch(text):
+            self._header += text
+            if len(self._header) > MAX_HEADER:
+                self._header = ""
+            return not STARTED.match(text)
+        elif _DASHES.fullmatch(text.rstrip()) or (self.dashes and _all_dashes(text)):
+            width = len(text.rstrip())
+            if self.dashes and width <= self.dashes and self._header:
+                self.wrap = self.dashes
+            self.dashes, self.ruled_at = width, line
+        else:
+            if self.dashes:
+                self._header, self.dashes = "", 0
+            return False
+        self.layout = layout_of(self._header) or self.layout
+        self.patience = PATIENCE
+        return True
+
+
+class WrappedRow:
+    """A row that a terminal of known width shows in several lines."""
+
+    def __init__(self, first: str, line: int, width: int) -> None:
+        self.line = line
+        self._pieces = [first]
+        self._width = width
+
+    def takes(self, text: str) -> bool:
+        """Add the screen line *text*, unless it cannot belong to the row."""
+        if (
+            STARTED.match(text)
+            or not text.strip()
+            or "Performance Test" in text
+            or len(self._pieces) >= MAX_PIECES
+            or len(text) > self._width
+        ):
+            return False
+        self._pieces.append(text)
+        return True
+
+    def whole(self, layout: Layout) -> bool:
+        """Whether the row is complete."""
+        return not isinstance(read_row(self.text, layout), str)
+
+    @property
+    def text(self) -> str:
+        """The row in one line. A terminal's copy loses blanks at the end of its lines."""
+        *full, last = self._pieces
+        return "".join(piece.ljust(self._width) for piece in full) + last
+
+
+def _all_dashes(text: str) -> bool:
+    bare = text.strip()
+    return bool(bare) and not bare.strip("-")
