@@ -109,7 +109,7 @@ def _generic() -> tuple[type, ...]:
     return (generic,) if isinstance(generic, type) else ()
 
 
-def _of_number(value: bool | int | float | complex) -> Values:
+def _of_number(value: bool | complex) -> Values:
     if type(value) is bool:
         return _of_bytes("bool", struct.pack("<?", value))
     if type(value) is float:

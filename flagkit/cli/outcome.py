@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from flagkit.compare.verdicts import parse_fail_on, trips
+from flagkit.cli import one_line
+from flagkit.compare.verdicts import parse_fail_on, trips, wrong_results
 from flagkit.errors import NothingPairedError
 from flagkit.experiment.rundir import write_text
 
@@ -52,8 +53,14 @@ def exit_code(
     """The command's code; raises :class:`NothingPairedError` if no report has a pair.
 
     A run that failed (``failed``, or one whose report is incomplete) gives 1, though its
-    reports stand. A tripped ``--fail-on`` is told on stderr and outranks that.
+    reports stand. A tripped ``--fail-on`` is told on stderr and outranks that. A wrong
+    result is told there too, gives 1, and outranks everything.
     """
+    wrong = [(report.label, said) for report in reports if (said := wrong_results(report))]
+    for label, said in wrong:
+        click.echo(f"flagkit: {one_line(label)}: {said}", err=True)
+    if wrong:
+        return 1
     failed = failed or any(report.incomplete for report in reports)
     if not any(report.pairs for report in reports):
         if failed and not reports:

@@ -65,6 +65,15 @@ def parse_fail_on(expression: str) -> FailOn:
     )
 
 
+def wrong_results(report: RangeReport) -> str | None:
+    """How many rows of *report* gave a wrong result, on one line; None if none is known to."""
+    notes = (note for note in report.notes if note.code == "wrong-result")
+    rows = sum(int(note.data.get("rows", 1)) for note in notes)
+    if not rows:
+        return None
+    return f"wrong result in {'1 row' if rows == 1 else f'{rows} rows'}"
+
+
 def trips(report: RangeReport, expression: str | FailOn) -> str | None:
     """Why *report* trips the condition, on one line; None if it does not."""
     wanted = parse_fail_on(expression) if isinstance(expression, str) else expression

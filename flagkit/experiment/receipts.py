@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from flagkit.experiment.sides import SideSpec
 
 SCHEMA = 1
-KEPT = ("run.log", "measurements.jsonl", "tuning.jsonl", "agent.json")
+KEPT = ("run.log", "measurements.jsonl", "tuning.jsonl", "agent.json", "outputs/*.bin")
 _SHOWN = re.compile(
     r"(FLAG|TRITON|NPY_|CUDA|MUSA|NVIDIA_VISIBLE|TORCH|PYTORCH|PYTHON|OMP_|OPENBLAS|MKL_|DISABLE_"
     r"|LLVM_|MLIR_|LD_LIBRARY_PATH$|PATH$)"
@@ -76,7 +76,8 @@ def journalled_facts(directory: Path) -> dict[str, Any]:
 
 def digests(directory: Path, names: Sequence[str] = KEPT) -> dict[str, str]:
     """SHA-256 of every file of a side that is evidence, and is there."""
-    return {name: sha256(directory / name) for name in names if (directory / name).is_file()}
+    paths = [path for name in names for path in sorted(directory.glob(name)) if path.is_file()]
+    return {path.relative_to(directory).as_posix(): sha256(path) for path in paths}
 
 
 def check_receipt(

@@ -12,6 +12,7 @@ from flagkit.errors import InputError, PluginError
 from flagkit.experiment.collect import collect
 from flagkit.experiment.harness import sha256
 from flagkit.experiment.kernelproof import prove
+from flagkit.experiment.outputs import check_outputs
 from flagkit.experiment.rundir import CAMPAIGN, RECEIPT, write_json, write_text
 from flagkit.jsonl import read_lines
 from flagkit.model import Note
@@ -58,11 +59,12 @@ def report_operator(
         "certificate": [c.to_json() for c in certificates],
         "kernels": proof.to_json(),
     }
-    return replace(
+    report = replace(
         report,
         notes=(*report.notes, *proof.notes(), *notes),
         receipts=receipts,
     )
+    return check_outputs(report, sides, logs)
 
 
 def switch_kept(log: RunLog) -> RunLog:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from flagkit.compare.verdicts import wrong_results
 from flagkit.model import SIDES, SideLedger
 from flagkit.reporters import text
 
@@ -19,7 +20,9 @@ SAME_CODE_NOTES = {
 }
 """Notes that change how a range is read, and what the headline says for them."""
 
-QUIET_NOTES = frozenset({"one-tick", "regime-foreign", "proof", "switch", "switch-proof"})
+QUIET_NOTES = frozenset(
+    {"one-tick", "regime-foreign", "proof", "switch", "switch-proof", "checked"}
+)
 """Notes that tell without warning."""
 
 LEDGER_WORDS = {
@@ -80,12 +83,16 @@ class ClosingText:
 
 
 def headline(report: RangeReport) -> str:
-    """``gelu_backward: 5 rows paired, speedup -0.43% ~ +0.09%``, unescaped."""
-    found = report.range
+    """``gelu_backward: 5 rows paired, speedup -0.43% ~ +0.09%``, unescaped.
+
+    A wrong result is said before that.
+    """
+    found, wrong = report.range, wrong_results(report)
+    label = f"{report.label}: {wrong}" if wrong else report.label
     if found is None:
-        return f"{report.label}: nothing paired"
+        return f"{label}: nothing paired"
     line = (
-        f"{report.label}: {text.count(found.rows, 'row')} paired, "
+        f"{label}: {text.count(found.rows, 'row')} paired, "
         f"speedup {text.span(found.min_percent, found.max_percent)}"
     )
     said = same_code(report)
@@ -165,6 +172,7 @@ def closing_text(report: RangeReport) -> ClosingText:
     """One operator's line of the table that ends several reports, unescaped."""
     found = report.range
     remarks = [
+        *(["wrong result"] if wrong_results(report) else []),
         *(["control"] if same_code(report) else []),
         *(["incomplete"] if report.incomplete else []),
         *([] if found else ["nothing paired"]),
@@ -199,9 +207,12 @@ def ledger_lines(report: RangeReport) -> list[str]:
 
 def warnings(report: RangeReport) -> list[tuple[bool, str]]:
     """What qualifies the range, unfinished runs first: whether it is grave, and its words."""
-    lines = [(True, f"incomplete run: {reason}") for reason in report.incomplete]
+    wrong = [note for note in report.notes if note.code == "wrong-result"]
+    lines = [(True, note_line(note)) for note in wrong]
+    lines += [(True, f"incomplete run: {reason}") for reason in report.incomplete]
     said = same_code(report)
     notes = [note for note in report.notes if not said or note.code not in SAME_CODE_NOTES]
+    notes = [note for note in notes if note not in wrong]
     lines += [(True, note_line(note)) for note in notes if _is_grave(note)]
     lines += [(False, note_line(note)) for note in notes if not _is_grave(note)]
     if any(one.regime.startswith("graph/") for one in report.ranges):
