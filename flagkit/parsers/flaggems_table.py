@@ -47,7 +47,7 @@ _PREFIX = re.compile(r"(?:[^\t]{1,200}\t[^\t]{1,200}\t)?\ufeff?\d{4}-\d\d-\d\dT[
 # Each alternative begins with one character, not with a repetition: most lines are then
 # passed over at their first character.
 _START = (
-    rb"(?:SUCCESS|\[cudagraph-plugin\]|[.FEsxXp][.FEsxXp]{0,200}\[cudagraph-plugin\]|"
+    rb"(?:S(?:UCCESS|tatus|ize )|\[cudagraph-plugin\]|[.FEsxXp][.FEsxXp]{0,200}\[cudagraph-plugin\]|"
     + pytest_output.START
     + rb")"
 )
@@ -58,7 +58,7 @@ _WANTED = Wanted(
     + _START
     + rb"|\x1b\[[0-9;?]*[A-Za-z](?:\x1b\[[0-9;?]*[A-Za-z])*"
     + _START
-    + rb"|[ >][ >]{0,7}SUCCESS)",
+    + rb"|[ >][ >]{0,7}S(?:UCCESS|tatus|ize ))",
 )
 _CLAIM = re.compile(
     rb"Performance Test \((?:torch\.|dtype=)|(?:Latency \(ms\).*){2}|"
@@ -126,7 +126,7 @@ class _Reader:
     def _fast_rows(self, stream: Lines) -> Iterator[Row | Damaged | Note]:
         """The plain rows that stand next in a table of today's layout."""
         table, title = self._table, self._table.title
-        if title is None or title == LOST or table.wrap:
+        if title is None or title == LOST or table.wrap or table.left(stream.number + 1):
             return
         if self._fast is None:
             self._fast = FastRows(

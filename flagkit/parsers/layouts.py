@@ -82,7 +82,9 @@ def layout_of(header: str) -> Layout | None:
 
 def read_row(text: str, layout: Layout) -> Cells | str:
     """The cells of *text*, or what is wrong with it."""
-    return _modern(text, layout) if layout.detail else _legacy(text, layout)
+    # A row that begins with a status has a size detail, whatever is left of its header.
+    modern = layout.detail or text.startswith(("SUCCESS", "FAILED"))
+    return _modern(text, layout) if modern else _legacy(text, layout)
 
 
 def _modern(text: str, layout: Layout) -> Cells | str:

@@ -58,7 +58,7 @@ class OpenTable:
         if text.strip():
             self.patience = min(self.patience - 1, PATIENCE)
             return
-        if self.row_at == line - 1:
+        if self.row_at and self.row_at == line - 1:
             self._blank_at = line
         # Rows of today's layout would be found later on all the same.
         self.patience = min(self.patience - 1, 0 if self.layout.status and not self.wrap else 4)
@@ -73,7 +73,7 @@ class OpenTable:
 
     def header_seen(self, text: str, line: int) -> bool:
         """Follow the column line and the dashes; whether *text* is one of them."""
-        if "Latency (ms)" in text:
+        if "Latency (ms)" in text and text.startswith(("Status", "Size")):
             self._header = text
             self.dashes = self.wrap = 0
             if self._headed and self.title is not None:
