@@ -43,50 +43,14 @@ FAST_ROW = re.compile(
 """Baseline, latency, TFLOPS, baseline GBPS, GBPS, size detail of a row of T5."""
 
 
-Slots = tuple["Callable[[object, object], None]", ...]
-
-
-@lru_cache(maxsize=16)
-def _slots(cls: type, varying: tuple[str, ...]) -> tuple[Slots, Slots, tuple[tuple[str, Any], ...]]:
-    """How to set the slots of *cls*: the varying ones, the others, the others' defaults.
+@lru_cache(maxsize=8)
+def _setters(cls: type) -> dict[str, Callable[[object, object], None]]:
+    """How to set each slot of *cls*.
 
     The constructor of a frozen dataclass looks each field up by name; setting the slots
     costs a third of that. Nothing is skipped but checks that :data:`FAST_ROW` made.
     """
-    setters = {f.name: vars(cls)[f.name].__set__ for f in fields(cls)}
-    others = tuple((f.name, f.default) for f in fields(cls) if f.name not in varying)
-    return (
-        tuple(setters[name] for name in varying),
-        tuple(setters[name] for name, _ in others),
-        others,
-    )
-
-
-class Template:
-    """Builds facts of one class that differ in a few fields.
-
-    :param varying: the fields given to :meth:`build`, in its order.
-    :param constant: values of the other fields; each without a default has to be there.
-    """
-
-    __slots__ = ("_cls", "_constant", "_varying")
-
-    def __init__(self, cls: type, varying: tuple[str, ...], **constant: Any) -> None:
-        self._cls = cls
-        self._varying, setters, others = _slots(cls, varying)
-        values = [constant.get(name, default) for name, default in others]
-        if MISSING in values:
-            raise TypeError(f"{cls.__name__} has a field without a value")
-        self._constant = tuple(zip(setters, values, strict=True))
-
-    def build(self, *values: Any) -> Any:
-        """A new object with *values* in the varying fields."""
-        made: Any = object.__new__(self._cls)
-        for set_slot, value in self._constant:
-            set_slot(made, value)
-        for set_slot, value in zip(self._varying, values):  # noqa: B905 - the hot loop
-            set_slot(made, value)
-        return made
+    return {f.name: vars(cls)[f.name].__set__ for f in fields(cls)}
 
 
 class FastRows:
@@ -95,42 +59,61 @@ class FastRows:
     def __init__(
         self, *, op: str, dtype: str, mode: str, level: str, regime: Regime, file: str
     ) -> None:
-        self._key = Template(RowKey, ("size_key",), op=normalise_op(op), dtype=dtype)
-        self._source = Template(Source, ("line",), file=file)
-        self._row = Template(
+        self._key = _constants(RowKey, op=normalise_op(op), dtype=dtype, size_key="")
+        self._file = file
+        self._row = _constants(
             Row,
-            (
-                "key",
-                "size_detail",
-                "latency_ms",
-                "baseline_ms",
-                "tflops",
-                "baseline_gbps",
-                "gbps",
-                "source",
-            ),
+            key=None,
             status="ok",
+            size_detail="",
             mode=mode,
             level=level,
             regime=regime,
+            source=None,
         )
 
     def row(self, found: re.Match[bytes], line: int) -> Row | None:
         """The row of a match of :data:`FAST_ROW`; None if it has to be looked at closer."""
         baseline, latency, tflops, baseline_gbps, gbps, detail = found.groups()
         text = detail.decode("ascii")
-        key = value_key(text)
+        size_key = value_key(text)
         latency_ms = float(latency)
-        if key is None or latency_ms <= 0:
+        if size_key is None or latency_ms <= 0:
             return None
-        row: Row = self._row.build(
-            self._key.build(key),
-            text,
-            latency_ms,
-            None if baseline[-1] == 65 else float(baseline),
-            tflops and float(tflops),
-            baseline_gbps and float(baseline_gbps),
-            gbps and float(gbps),
-            self._source.build(line),
-        )
+        key: RowKey = _new(RowKey)
+        for set_slot, value in self._key:
+            set_slot(key, value)
+        _KEY["size_key"](key, size_key)
+        source: Source = _new(Source)
+        _SOURCE["file"](source, self._file)
+        _SOURCE["line"](source, line)
+        row: Row = _new(Row)
+        for set_slot, value in self._row:
+            set_slot(row, value)
+        _set_key(row, key)
+        _set_source(row, source)
+        _set_detail(row, text)
+        _set_latency(row, latency_ms)
+        if baseline[-1] != 65:  # the A of N/A
+            _set_baseline(row, float(baseline))
+        if tflops:
+            _ROW["tflops"](row, float(tflops))
+        if gbps:
+            _ROW["baseline_gbps"](row, float(baseline_gbps))
+            _ROW["gbps"](row, float(gbps))
         return row
+
+
+def _constants(cls: type, **given: Any) -> tuple[tuple[Callable[[object, object], None], Any], ...]:
+    """Every slot of *cls* with the value that rows of a table share, or its default."""
+    setters = _setters(cls)
+    values = {f.name: given.get(f.name, f.default) for f in fields(cls)}
+    if MISSING in values.values():
+        raise TypeError(f"{cls.__name__} has a field without a value")
+    return tuple((setters[name], value) for name, value in values.items())
+
+
+_new = object.__new__
+_KEY, _SOURCE, _ROW = _setters(RowKey), _setters(Source), _setters(Row)
+_set_key, _set_source, _set_detail = _ROW["key"], _ROW["source"], _ROW["size_detail"]
+_set_latency, _set_baseline = _ROW["latency_ms"], _ROW["baseline_ms"]

@@ -12,27 +12,18 @@ import re
 from typing import TYPE_CHECKING
 
 from flagkit import hookimpl
-from flagkit.model import Damaged, Note, Source
-from flagkit.parsers.dirt import shown
-from flagkit.parsers.markdown_columns import Columns, cells_of, columns_of, is_sub_header
-from flagkit.parsers.markdown_context import Context
-from flagkit.parsers.regimes import regime_of_mode
-from flagkit.parsers.rows import make_row
+from flagkit.parsers.dirt import plain, shown
 from flagkit.parsers.stream import as_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from flagkit.model import Row
+    from flagkit.model import Damaged, Note, Row
 
-_RULE = re.compile(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)+\|?\s*")
 _CLAIM = re.compile(
     rb"^[ \t>]*\|?[^\n]*\|[^\n]*\n[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)+\|?[ \t]*\r?$",
     re.MULTILINE,
-)
-_SUMMARY_ROW = re.compile(
-    r"(?:geo\w*|average|avg|mean|total|overall|median|max|min)\b.*", re.IGNORECASE
 )
 
 
@@ -45,82 +36,24 @@ class MarkdownParser:
     def claims(self, head: bytes, path: Path) -> bool:
         """Whether a Markdown table with latencies stands in *head*."""
         for found in _CLAIM.finditer(head):
-            header = shown(found[0].partition(b"\n")[0])[-1].lstrip(" >")
-            columns = columns_of(cells_of(header), Context())
-            following = head[found.end() :].lstrip(b"\r\n").partition(b"\n")[0]
-            if columns or is_sub_header(cells_of(shown(following)[-1].lstrip(" >"))):
+            # Most logs get no further, so what reads the columns is loaded here.
+            from flagkit.parsers.markdown_tables import has_latencies
+
+            header = found[0].partition(b"\n")[0]
+            below = head[found.end() :].lstrip(b"\r\n").partition(b"\n")[0]
+            if has_latencies(plain(header).lstrip(" >"), plain(below).lstrip(" >")):
                 return True
         return False
 
     def parse(self, lines: Iterable[bytes], source: str) -> Iterator[Row | Damaged | Note]:
         """Read every table whose columns are understood."""
-        reader = _Reader(source)
+        from flagkit.parsers.markdown_tables import TableReader
+
+        reader = TableReader(source)
         stream = as_lines(lines)
         for raw in stream:
             for text in shown(raw):
                 yield from reader.take(text.strip().lstrip("> "), stream.number)
-
-
-class _Reader:
-    """The state of one text: its headings, and the table that is open."""
-
-    def __init__(self, source: str) -> None:
-        self._file = source
-        self._context = Context()
-        self._header: list[str] = []
-        self._columns: Columns | None = None
-        self._fresh = False
-
-    def take(self, text: str, line: int) -> Iterator[Row | Damaged]:
-        """Take note of one line."""
-        if "|" not in text:
-            self._header, self._columns = [], None
-            self._context.feed(text)
-            return
-        if _RULE.fullmatch(text) and self._header:
-            self._columns = columns_of(self._header, self._context)
-            self._fresh = True
-            return
-        cells = cells_of(text)
-        if not self._fresh and self._columns is None:
-            self._header = cells
-            return
-        if self._fresh and is_sub_header(cells):
-            self._columns = columns_of(cells, self._context, groups=self._header)
-        elif self._columns is not None:
-            yield from self._rows(cells, text, line)
-        self._fresh = False
-        if self._columns is None:
-            self._header = cells
-
-    def _rows(self, cells: list[str], text: str, line: int) -> Iterator[Row | Damaged]:
-        columns, where = self._columns, Source(file=self._file, line=line)
-        assert columns is not None
-        if not any(cells) or any(_SUMMARY_ROW.fullmatch(one) for one in columns.labels(cells)):
-            return
-        if len(cells) != columns.count:
-            reason = f"it has {len(cells)} cells in a table of {columns.count} columns"
-            yield Damaged(text=text[:500], reason=reason, source=where)
-            return
-        for measure in columns.measures:
-            try:
-                latency = measure.latency(cells)
-                baseline = measure.baseline(cells)
-            except ValueError as problem:
-                yield Damaged(text=text[:500], reason=str(problem), source=where)
-                continue
-            yield make_row(
-                op=columns.op(cells) or self._context.op,
-                dtype=columns.dtype(cells) or measure.dtype or self._context.dtype,
-                size_detail=columns.size(cells, measure.group),
-                latency_ms=latency,
-                baseline_ms=baseline,
-                failed=columns.failed(cells),
-                mode=self._context.mode,
-                level=self._context.level,
-                regime=regime_of_mode(self._context.mode),
-                source=where,
-            )
 
 
 @hookimpl
