@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 TAIL_WITHIN = 4
 """Lines behind a cut row in which its end is taken to be its own."""
 
+_INDENT = re.compile(r"^[ >]{1,40}")
+"""What pasting puts in front of a line, as far as :data:`_WANTED` sees through it."""
+
 _PREFIX = re.compile(r"(?:[^\t]{1,200}\t[^\t]{1,200}\t)?\ufeff?\d{4}-\d\d-\d\dT[\d:.]{8,20}Z ")
 """What hosted CI puts in front of each line."""
 
@@ -58,7 +61,7 @@ _WANTED = Wanted(
     + _START
     + rb"|\x1b\[[0-9;?]*[A-Za-z](?:\x1b\[[0-9;?]*[A-Za-z])*"
     + _START
-    + rb"|[ >][ >]{0,7}S(?:UCCESS|tatus|ize ))",
+    + rb"|[ >][ >]{0,39}S(?:UCCESS|tatus|ize ))",
 )
 _CLAIM = re.compile(
     rb"Performance Test \((?:torch\.|dtype=)|(?:Latency \(ms\).*){2}|"
@@ -172,7 +175,7 @@ class _Reader:
             titled = yield from self._titled(text)
             if titled:
                 return
-        bare = text.lstrip(" >")
+        bare = _INDENT.sub("", text, count=1)
         if self._table.header_seen(bare, self._line):
             self._fast = None
             return
