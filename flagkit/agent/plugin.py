@@ -6,6 +6,7 @@ and nothing is journalled, so that a suite runs by itself too.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from datetime import datetime, timezone
@@ -85,8 +86,10 @@ class AgentPlugin:
             self.session.note("guard-absent", text)
 
     def pytest_collection_finish(self) -> None:
-        """Every benchmark module is loaded now."""
+        """Every benchmark module is loaded now; what is alive stays, and is not searched again."""
         self.assembly.collected()
+        gc.collect()
+        gc.freeze()
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """A file that could not be collected is a reason for missing rows."""
@@ -100,12 +103,20 @@ class AgentPlugin:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        """The test body runs under one stream, so that a backward shares its forward's."""
+        """The test body runs under one stream, so that a backward shares its forward's.
+
+        Garbage is collected before each timed call and not whenever a counter says so: what
+        is freed when decides where the allocator puts the next tensor.
+        """
         self.session.seed()
+        collecting = gc.isenabled()
+        gc.disable()
         try:
             with self.assembly.stream():
                 return (yield)
         finally:
+            if collecting:
+                gc.enable()
             if self.session.fatal:
                 # Every later call would fail or lie; the next operator has its own process.
                 item.session.shouldstop = f"the device is dead: {self.session.fatal}"
@@ -125,6 +136,7 @@ class AgentPlugin:
     def pytest_sessionfinish(self, exitstatus: int) -> None:
         """The last line: without it the host knows the process died."""
         self.assembly.finish()
+        gc.unfreeze()
         self.session.journal.write({"kind": "end", "exit": int(exitstatus), "time": _now()})
         self.assembly.close()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,11 +12,17 @@ from flagkit.errors import UsageError
 from flagkit.experiment.proof import find_variable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from flagkit.experiment.campaign import Campaign
 
 LOCATE_S = 60.0
+STACK = ("triton", "flag_gems")
+"""Where a variable of no named package is looked for: torch alone has gigabytes."""
+
+MISSPELT = 0.85
+"""How alike a name is to one that is read (1: equal) for it to be taken as that one misspelt."""
+
 _LOCATE = """
 import importlib.util, json, sys
 found = {}
@@ -38,15 +45,16 @@ def verify_switch(campaign: Campaign) -> None:
     A switch that nobody reads changes nothing, silently. Raises :class:`UsageError` that
     lists similar names found there.
     """
-    wanted = [
-        variable
-        for variable in campaign.switch.variables(campaign.backend, campaign.request.switch_options)
-        if variable.package
-    ]
-    if not wanted:
+    variables = campaign.switch.variables(campaign.backend, campaign.request.switch_options)
+    wanted = [variable for variable in variables if variable.package]
+    free = [variable.name for variable in variables if not variable.package]
+    if campaign.backend.gems_vendor is None:
+        free = []  # the host's libraries read variables that no search would find
+    if not wanted and not free:
         return
-    environ = campaign.environ("after")
-    places = locate(campaign.python("after"), {v.package for v in wanted}, environ)
+    packages = {variable.package for variable in wanted} | {*(STACK if free else ())}
+    places = locate(campaign.python("after"), packages, campaign.environ("after"))
+    _refuse_misspelt(free, [folder for name in STACK for folder in places.get(name, ())])
     for variable in wanted:
         folders = places.get(variable.package)
         if not folders:
@@ -61,6 +69,18 @@ def verify_switch(campaign: Campaign) -> None:
             raise UsageError(
                 f"nothing in the installed {variable.package!r} reads {variable.name}, so the "
                 f"switch would change nothing{names}; go on without this check with --no-verify"
+            )
+
+
+def _refuse_misspelt(names: Iterable[str], folders: Sequence[Path]) -> None:
+    """A name of no known package that nothing reads, where something reads one much alike."""
+    for name in names:
+        similar = find_variable(name, folders) or ()
+        close = [one for one in similar if SequenceMatcher(None, name, one).ratio() >= MISSPELT]
+        if close:
+            raise UsageError(
+                f"nothing in the installed {' or '.join(STACK)} reads {name}; similar names "
+                f"there: {', '.join(close)}; go on without this check with --no-verify"
             )
 
 
