@@ -32,7 +32,8 @@ def wrong_value(data: Mapping[str, Any]) -> str:
     off += f" where {data['allowed']:.3g} is allowed" if off else ""
     part = "sampled values" if data["compared"] < data["elements"] else "values"
     text = (
-        f"{data['output']}{place} is {data['before']:.6g} before and {data['after']:.6g} after"
+        f"{data['output']}{place} is {_number(data['before'])} before and "
+        f"{_number(data['after'])} after"
         f"{off} ({data['dtype']} {tolerance(data['dtype'])}); "
         f"{data['off']} of {data['compared']} {part} are off"
     )
@@ -108,6 +109,11 @@ def _checked(rulings: Sequence[Ruling]) -> Iterator[Note]:
         },
     }
     yield Note(code="checked", text=text, data=data)
+
+
+def _number(value: complex) -> str:
+    """Digits enough that two values out of tolerance look different."""
+    return str(value) if isinstance(value, int) else f"{value:.9g}"
 
 
 def _rows(count: int) -> str:

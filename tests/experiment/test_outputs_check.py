@@ -104,6 +104,11 @@ def test_the_worst_difference_is_named(sides: tuple[Side, Side]) -> None:
     assert found.data["place"] == [1, 2] and found.data["off"] == 2
 
 
+def test_whole_numbers_are_shown_in_full(sides: tuple[Side, Side]) -> None:
+    found = result(123456789, 123456790, sides)
+    assert "returned is 123456789 before and 123456790 after, off by 1 where 0" in found.detail
+
+
 def test_nan_is_equal_to_nan_and_to_nothing_else(sides: tuple[Side, Side]) -> None:
     nan = np.array([np.nan, -0.0])
     other = np.frombuffer(np.array([0xFFF8000000000001, 0], "uint64").tobytes(), "float64")
