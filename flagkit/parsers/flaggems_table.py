@@ -16,7 +16,7 @@ from flagkit.model import UNKNOWN, Damaged, Note, Regime, Source
 from flagkit.parsers import pytest_output
 from flagkit.parsers.dirt import shown
 from flagkit.parsers.fastrows import FAST_ROW, FastRows
-from flagkit.parsers.layouts import INNER, LEGACY_STARTED, STARTED, TAIL, Layout, read_row
+from flagkit.parsers.layouts import INNER, LEGACY_STARTED, STARTED, TAIL, read_row
 from flagkit.parsers.opentable import LOST, PATIENCE, OpenTable, WrappedRow
 from flagkit.parsers.regimes import (
     FLAGKIT_LINE,
@@ -121,7 +121,7 @@ class _Reader:
             self._line = stream.number
             for text in shown(raw):
                 yield from self._take(text)
-            if self._table.dashes and self._table.layout == Layout():
+            if self._table.dashes and self._table.layout.today:
                 yield from self._fast_rows(stream)
             stream.wait_for(None if self._table.patience > 0 else _WANTED)
         yield from self._end(cut=not raw.endswith(b"\n"), last=raw)

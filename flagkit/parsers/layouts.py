@@ -31,6 +31,12 @@ _FOLDED = re.compile(rf"(\S+) ({_MS}) ({_MS}) ({_NUMBER})((?: {_NUMBER}){{0,4}})
 _LEGACY = re.compile(rf"(\S.*?) +({_GENERAL}) +({_GENERAL})(?: +({_GENERAL}))?")
 _LEGACY_FOLDED = re.compile(rf"(\S+) ({_GENERAL}) ({_GENERAL})(?: ({_GENERAL}))?")
 
+_LABEL = re.compile(r"\S+(?: \S+)*")
+_BY_LABEL = re.compile(
+    rf"(\S+) {{2,}}({_MS}) {{2,}}({_MS}) {{2,}}({_NUMBER})((?: {{2,}}{_NUMBER}){{0,4}}) {{2,}}(\S.*)"
+)
+"""A table that somebody set anew, with each cell below its label."""
+
 STARTED = re.compile(
     r"SUCCESS(?: {3}|$)|(?:SUCCESS|FAILED) +-?(?:\d+\.\d|N/A|nan|inf)|FAILED {3,}(?:\d|$)"
 )
@@ -66,6 +72,13 @@ class Layout(NamedTuple):
     speedup: bool = True
     vs_base: bool = False
     status: bool = True
+    starts: tuple[int, ...] = ()
+    """Where the labels of the column line start."""
+
+    @property
+    def today(self) -> bool:
+        """Whether rows stand as in today's tables."""
+        return self.detail and self.status and not self.vs_base
 
 
 def layout_of(header: str) -> Layout | None:
@@ -76,7 +89,8 @@ def layout_of(header: str) -> Layout | None:
         detail="Size Detail" in header,
         speedup="Speedup" in header,
         vs_base="vs Base" in header,
-        status="Status" in header or "SUCCESS" in header,
+        status="Status" in header,
+        starts=tuple(label.start() for label in _LABEL.finditer(header)),
     )
 
 
@@ -89,19 +103,13 @@ def read_row(text: str, layout: Layout) -> Cells | str:
 
 def _modern(text: str, layout: Layout) -> Cells | str:
     found = (_VS_BASE if layout.vs_base else _ROW).fullmatch(text)
-    if found is not None:
-        spans = found.regs
-        base = spans[2][1]
-        aligned = (
-            (base == 30 or base == 32 or base == max(10, spans[1][1]) + 20)
-            and spans[3][1] == base + 20
-            and spans[4][1] == base + 40
-            and _stepped(spans[5])
-        )
-        if not aligned:
+    if found is None or not (_aligned(found) or layout.vs_base):
+        reset = _below_labels(text, layout)
+        if found is not None and reset is None:
             return "its cells are not where the table's columns are"
-    elif layout.vs_base or "  " in text.rstrip() or (found := _FOLDED.fullmatch(text)) is None:
-        return _problem(text)
+        found = reset or _folded(text, layout)
+        if found is None:
+            return _problem(text)
     first, baseline, latency, _, more, detail = found.groups()
     detail = detail.rstrip()
     key = detail_key(detail)
@@ -111,6 +119,36 @@ def _modern(text: str, layout: Layout) -> Cells | str:
     if extra is None:
         return "it has more cells than a table has columns"
     return Cells(first, number(baseline), number(latency), detail, key, *extra)
+
+
+def _aligned(found: re.Match[str]) -> bool:
+    """Whether each cell ends where FlagGems' own columns do."""
+    spans = found.regs
+    base = spans[2][1]
+    return (
+        base in (30, 32, max(10, spans[1][1]) + 20)
+        and spans[3][1] == base + 20
+        and spans[4][1] == base + 40
+        and _stepped(spans[5])
+    )
+
+
+def _below_labels(text: str, layout: Layout) -> re.Match[str] | None:
+    """A row of a table that somebody set anew, each cell below the start of its label."""
+    found = _BY_LABEL.fullmatch(text) if layout.starts else None
+    if found is None:
+        return None
+    offset = found.start(5)
+    more = (offset + cell.start() for cell in re.finditer(r"\S+", found[5]))
+    starts = (*(found.start(group) for group in (1, 2, 3, 4)), *more, found.start(6))
+    return found if starts == layout.starts else None
+
+
+def _folded(text: str, layout: Layout) -> re.Match[str] | None:
+    """A row whose runs of blanks were folded on the way; whole rows only."""
+    if layout.vs_base or "  " in text.rstrip():
+        return None
+    return _FOLDED.fullmatch(text)
 
 
 def _stepped(span: tuple[int, int]) -> bool:

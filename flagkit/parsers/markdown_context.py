@@ -19,6 +19,13 @@ _HEADING = re.compile(r"(?P<marks>#{1,6})\s+(?P<text>.*?)\s*#*")
 _BOLD = re.compile(r"(?:[-*+]\s+)?(?:\*\*|__)(?P<text>.+?)(?:\*\*|__)[:：]?(?P<rest>[^*]*)")
 _SUMMARY = re.compile(r".*<summary>(?P<text>.*?)</summary>.*", re.IGNORECASE)
 _LABEL = re.compile(r"(?:op|operator|op_name|算子)\s*[:：=]\s*[`*]*(?P<op>[\w.]+)", re.IGNORECASE)
+_NAMED = (
+    re.compile(r"\bop(?:erator)?s? `?(?P<op>[a-z_][\w.]*)`?", re.IGNORECASE),
+    re.compile(r"(?:\badd|\]) `?(?P<op>[a-z_][\w.]*)`? op", re.IGNORECASE),
+)
+"""As in "Add op abs" and "Add abs operator"."""
+
+_ARGUMENT = re.compile(r"\b(?P<name>mode|level)=(?P<value>\w+)")
 _QUOTED = re.compile(r"`(?P<op>[A-Za-z_][\w.]*)`")
 _NAME = re.compile(r"[a-z_][a-z0-9_]*(?:\.[a-z_]\w*)*")
 # fmt: off
@@ -26,7 +33,7 @@ _NO_OPERATOR = frozenset((
     "performance", "benchmark", "benchmarks", "result", "results", "summary", "test", "tests",
     "speedup", "latency", "details", "description", "changes", "accuracy", "correctness",
     "overview", "environment", "notes", "note", "kernel", "core", "comprehensive", "operator",
-    "wrapper", "cudagraph", "bool", "ms", "us", "ns", "µs", "μs",
+    "wrapper", "cudagraph", "bool", "add", "with", "for", "and", "ms", "us", "ns", "µs", "μs",
 ))
 # fmt: on
 _LEVEL = 7
@@ -65,6 +72,11 @@ class Context:
             self._put(_LEVEL, label[0])
 
     def _put(self, level: int, text: str) -> None:
+        for told in _ARGUMENT.finditer(text):
+            if told["name"] == "mode":
+                self.mode = kept_mode(told["value"])
+            else:
+                self.level = told["value"]
         found = DTYPE.search(text)
         dtype = normalise_dtype(found["name"]) if found else ""
         rest = (text[: found.start()] + text[found.end() :]) if found else text
@@ -82,7 +94,11 @@ def _operator(text: str) -> str:
         return normalise_op(label["op"])
     if quoted := _QUOTED.search(text):
         return "" if quoted["op"].lower() in _NO_OPERATOR else normalise_op(quoted["op"])
-    bare = re.sub(r"[^\w. ]", " ", text).strip()
+    for pattern in _NAMED:
+        named = pattern.search(text)
+        if named and named["op"].lower() not in _NO_OPERATOR:
+            return normalise_op(named["op"])
+    bare = re.sub(r"[^\w. ]", " ", _ARGUMENT.sub(" ", text)).replace("dtype", " ").strip()
     name = bare.split()[0] if bare else ""
     others = bare.lower().split()[1:]
     if _NAME.fullmatch(name) and name not in _NO_OPERATOR and set(others) <= _NO_OPERATOR:

@@ -46,7 +46,10 @@ HEADER = (
     b"Status       Torch Latency (ms)    Gems Latency (ms)         Gems Speedup          "
     b"Size Detail\n" + b"-" * 95 + b"\n"
 )
-CONTROLS = bytes(32 if code < 32 and code not in (9, 10, 13) else code for code in range(256))
+_KEPT = (9, 10, 13)
+CONTROLS = bytes(
+    32 if code == 127 or (code < 32 and code not in _KEPT) else code for code in range(256)
+)
 SNIPPETS = [
     b"SUCCESS               0.500000            0.250000               2.000          ",
     b"[torch.Size([4096, 4096])]\n",

@@ -494,3 +494,17 @@ def test_claims() -> None:
     assert parser.claims(row(SIZES[0], 0.5, 0.25, 2.0).encode(), Path("x"))
     assert not parser.claims(b"hello\n", Path("x"))
     assert not parser.claims(b"| Torch Latency (ms) | Gems Latency (ms) |\n|---|---|\n", Path("x"))
+
+
+def test_a_table_set_anew_below_its_labels() -> None:
+    head = (
+        "Status      Torch Latency (ms)    Gems Latency (ms)    Gems Speedup    TFLOPS        "
+        "Size Detail\n" + "-" * 99 + "\n"
+    )
+    line = f"SUCCESS     0.500000              0.250000             2.000           1.500         {SIZES[0]}\n"
+    text = table(line, head=head)
+    assert short(text) == GELU[:1]
+    assert rows(text)[0].tflops == 1.5
+    for shifted in (line.replace("0.500000", ".500000"), line.replace("   1.500", "1.500")):
+        assert rows(table(shifted, head=head)) == []
+        assert len(damaged(table(shifted, head=head))) == 1

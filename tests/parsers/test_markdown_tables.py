@@ -179,3 +179,26 @@ def test_quoted_and_piped_text() -> None:
     quoted = "".join(f"> {line}" for line in PLAIN.splitlines(keepends=True))
     assert short(quoted) == [ABS]
     assert short(PLAIN.replace("abs", r"a\|b"))[0][0] == "a|b"
+
+
+@pytest.mark.parametrize(
+    ("heading", "op", "dtype"),
+    [
+        ("## Add `abs` operator with a kernel", "abs", "unknown"),
+        ("# [Operator][X] Add op abs", "abs", "unknown"),
+        ("# [X] Add abs operator", "abs", "unknown"),
+        ("### abs", "abs", "unknown"),
+        ("### abs float16 performance", "abs", "torch.float16"),
+        ("## dtype=torch.float16, mode=kernel, level=core", "unknown", "torch.float16"),
+        ("**torch.float16**", "unknown", "torch.float16"),
+        ("Operator: `abs`", "abs", "unknown"),
+        ("## Performance results", "unknown", "unknown"),
+        ("## Changes since the last review", "unknown", "unknown"),
+    ],
+)
+def test_headings(heading: str, op: str, dtype: str) -> None:
+    one = table("| Shape | Torch (ms) | Gems (ms) |", "| [[64, 64]] | 0.5 | 0.25 |")
+    (only,) = rows(f"{heading}\n\n{one}")
+    assert (only.key.op, only.key.dtype) == (op, dtype)
+    if "mode=" in heading:
+        assert (only.mode, only.level) == ("kernel", "core")
