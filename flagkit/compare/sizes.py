@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 MAX_TEXT = 1 << 16
 """Longer details are kept as text: no operator has that many arguments."""
 
+MAX_KEPT = 500
+"""Characters of a detail whose key is remembered: sizes repeat within a log and between two."""
+
 MAX_DEPTH = 32
 """Deeper nesting is kept as text."""
 
@@ -37,7 +40,7 @@ _TOKEN = re.compile(
       (?P<open>(?:torch\.)?Size\(|[\[({])
     | (?P<close>[\])}])
     | (?P<mark>[,:])
-    | (?P<number>[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?))(?![\w.])
+    | (?P<number>[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)(?![\w.])
     | (?P<name>-?[A-Za-z_][\w]*(?:\.[A-Za-z_]\w*)*)(?![\w.'"(])
     | (?P<string>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
     )""",
@@ -89,16 +92,22 @@ def size_key(detail: object) -> str:
         return _folded(repr(type(detail)))
 
 
-@lru_cache(maxsize=1 << 15)
 def value_key(text: str) -> str | None:
     """The canonical form of *text* if it is one complete value, else None."""
+    return _kept_key(text) if len(text) < MAX_KEPT else _key(text)
+
+
+def _key(text: str) -> str | None:
     if _PLAIN.fullmatch(text):
         # A closing "])" can only be a Size's here, so no nesting has to be followed.
         return text.replace("torch.Size([", "[").replace("])", "]").replace(" ", "")
     return _canonical(text)
 
 
-@lru_cache(maxsize=1 << 16)
+_kept_key = lru_cache(maxsize=1 << 15)(_key)
+
+
+@lru_cache(maxsize=1 << 12)
 def normalise_op(op: str) -> str:
     """The operator's name; the suffix `` backward`` of older logs is ``_backward``."""
     op = _folded(op)

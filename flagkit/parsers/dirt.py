@@ -23,6 +23,9 @@ _SEQUENCE = re.compile(
     re.VERBOSE,
 )
 
+MAX_RENDERED = 1 << 16
+"""Characters of a line whose overwriting is followed step by step."""
+
 MAX_COLUMN = 1 << 16
 """No screen is wider; a cursor sent further out must not cost memory."""
 
@@ -46,7 +49,12 @@ def shown(line: bytes) -> list[str]:
     """
     line = line.rstrip(b"\r\n")
     text = text_of(line)
-    return _render(text) if _SUSPECT.search(line) else [text]
+    if not _SUSPECT.search(line):
+        return [text]
+    if len(text) > MAX_RENDERED:
+        # Only what was written last is worth its work.
+        return [_SEQUENCE.sub("", text.rpartition("\r")[2])]
+    return _render(text)
 
 
 def plain(line: bytes) -> str:

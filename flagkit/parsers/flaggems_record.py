@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
     from flagkit.model import Row
 
+MAX_DAMAGED = 4
+"""Broken records looked for in one line: each costs a look at all the rest of it."""
+
 BANNER = b"[INFO] Benchmark record logger enabled"
 _BEGIN = re.compile(r'\{\s*"op_name"\s*:')
 _CLAIM = re.compile(rb'\[INFO\] \{\s*"op_name"\s*:')
@@ -55,8 +58,8 @@ class RecordParser:
 
 
 def _records(text: str, where: Source, cut: bool) -> Iterator[Row | Damaged | Note]:
-    position = 0
-    while found := _BEGIN.search(text, position):
+    position = failed = 0
+    while failed < MAX_DAMAGED and (found := _BEGIN.search(text, position)):
         try:
             value, position = decode(text, found.start())
         except ValueError:
@@ -65,6 +68,7 @@ def _records(text: str, where: Source, cut: bool) -> Iterator[Row | Damaged | No
             if cut:
                 yield Note(code="incomplete", text="the log ends in mid-record", source=where)
             position = found.end()
+            failed += 1
             continue
         if is_result(value):
             yield from rows_of(value, where)

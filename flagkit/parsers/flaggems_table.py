@@ -155,7 +155,8 @@ class _Reader:
 
     def _take(self, text: str) -> Iterator[Row | Damaged | Note]:
         if text[:1].isdigit() or "\t" in text:
-            text = _PREFIX.sub("", text, count=1)
+            prefix = _PREFIX.match(text)
+            text = text[prefix.end() :] if prefix else text
         if self._wrapped is not None:
             wrapped = self._wrapped
             taken = wrapped.takes(text)

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from flagkit.model import Row
 
 SCHEMA = 1
+MAX_NOTES = 20
+"""Lines of no journal that are named one by one."""
+
 _TIMINGS = ("graph", "event", "host", "foreign")
 
 
@@ -55,6 +58,7 @@ class _Journal:
         self._ended = False
         self._exit: Any = 0
         self._told = False
+        self._strange = 0
 
     def feed(self, line: bytes, number: int) -> Iterator[Damaged | Note]:
         """Take note of one line."""
@@ -65,7 +69,7 @@ class _Journal:
             entry = json.loads(text_of(line))
             kind = entry["kind"]
         except (ValueError, KeyError, TypeError, RecursionError):
-            yield self._unreadable(line, where)
+            yield from self._unreadable(line, where)
             return
         if kind == "call":
             self._calls[_text(entry.get("id"))] = (entry, number)
@@ -146,13 +150,16 @@ class _Journal:
         text = f"{entry.get('node', 'a test')} {verb}{': ' if reason else ''}{reason}"
         yield Note(code="incomplete", text=text, source=where)
 
-    def _unreadable(self, line: bytes, where: Source) -> Damaged | Note:
+    def _unreadable(self, line: bytes, where: Source) -> Iterator[Damaged | Note]:
         if not line.endswith(b"\n"):
-            return Note(code="cut-line", text="the journal's last line is cut short", source=where)
+            yield Note(code="cut-line", text="the journal's last line is cut short", source=where)
+            return
         text = text_of(line.strip())[:500]
         if b'"row"' in line:
-            return Damaged(text=text, reason="it is not a journal's line", source=where)
-        return Note(code="cut-line", text=f"not a journal's line: {text[:80]!r}", source=where)
+            yield Damaged(text=text, reason="it is not a journal's line", source=where)
+        elif self._strange < MAX_NOTES:
+            self._strange += 1
+            yield Note(code="cut-line", text=f"not a journal's line: {text[:80]!r}", source=where)
 
     def _incomplete(self, text: str) -> Note:
         return Note(code="incomplete", text=text, source=Source(file=self._file))

@@ -16,6 +16,9 @@ from flagkit.parsers.rows import number
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+MAX_ROW, MAX_LEGACY = 1 << 16, 400
+"""Characters of a row with a size detail, and of one without. A longer line is none."""
+
 _MS = r"(?:-?\d+\.\d{6}|N/A|nan|-?inf)"
 _NUMBER = r"(?:-?\d+\.\d{3}|N/A|nan|-?inf)"
 _GENERAL = r"(?:-?\d+(?:\.\d+)?(?:e[-+]\d{2,3})?|N/A|nan|-?inf)"
@@ -97,6 +100,8 @@ def layout_of(header: str) -> Layout | None:
 def read_row(text: str, layout: Layout) -> Cells | str:
     """The cells of *text*, or what is wrong with it."""
     # A row that begins with a status has a size detail, whatever is left of its header.
+    if len(text) > MAX_ROW:
+        return "it is longer than any row"
     modern = layout.detail or text.startswith(("SUCCESS", "FAILED"))
     return _modern(text, layout) if modern else _legacy(text, layout)
 
@@ -181,7 +186,7 @@ def detail_key(detail: str) -> str | None:
 
 
 def _legacy(text: str, layout: Layout) -> Cells | str:
-    text = text.rstrip()
+    text = text[:MAX_LEGACY].rstrip()
     found = _LEGACY.fullmatch(text)
     if found is None or (found[4] is not None) != layout.speedup:
         return _problem(text)

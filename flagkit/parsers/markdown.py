@@ -8,7 +8,6 @@ columns say which latency is whose, and in which unit.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from flagkit import hookimpl
@@ -21,10 +20,8 @@ if TYPE_CHECKING:
 
     from flagkit.model import Damaged, Note, Row
 
-_CLAIM = re.compile(
-    rb"^[ \t>]*\|?[^\n]*\|[^\n]*\n[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)+\|?[ \t]*\r?$",
-    re.MULTILINE,
-)
+_RULE = b"|:- \t>\r"
+"""What the line between a table's labels and its rows is made of."""
 
 
 class MarkdownParser:
@@ -35,13 +32,17 @@ class MarkdownParser:
 
     def claims(self, head: bytes, path: Path) -> bool:
         """Whether a Markdown table with latencies stands in *head*."""
-        for found in _CLAIM.finditer(head):
+        above = b""
+        lines = iter(head.split(b"\n"))
+        for line in lines:
+            header, above = above, line
+            if b"-" not in line or b"|" not in line or line.translate(None, _RULE):
+                continue
             # Most logs get no further, so what reads the columns is loaded here.
             from flagkit.parsers.markdown_tables import has_latencies
 
-            header = found[0].partition(b"\n")[0]
-            below = head[found.end() :].lstrip(b"\r\n").partition(b"\n")[0]
-            if has_latencies(plain(header).lstrip(" >"), plain(below).lstrip(" >")):
+            above = next(lines, b"")
+            if has_latencies(plain(header).lstrip(" >"), plain(above).lstrip(" >")):
                 return True
         return False
 

@@ -36,6 +36,9 @@ _NO_OPERATOR = frozenset((
     "wrapper", "cudagraph", "bool", "add", "with", "for", "and", "ms", "us", "ns", "µs", "μs",
 ))
 # fmt: on
+MAX_LINE = 500
+"""A heading is shorter; the patterns here are not made for more."""
+
 _LEVEL = 7
 """Bold lines and summaries stand below every heading."""
 
@@ -61,6 +64,7 @@ class Context:
 
     def feed(self, text: str) -> None:
         """Take note of a line outside tables."""
+        text = text[:MAX_LINE]
         if "Performance Test" in text and (title := read_title(text)):
             self._push(_LEVEL, normalise_op(title.op), title.dtype)
             self.mode, self.level = kept_mode(title.mode), title.level

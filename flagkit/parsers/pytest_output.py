@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 MAX_REASONS = 50
 """Named one by one; the rest is counted, so that a hopeless run costs no memory."""
 
+MAX_LINE = 2000
+"""Characters of a line that are looked at."""
+
 START = (
     rb"(?:S(?:KIPPED \[|egmentation fault)|F(?:AILED[ \x1b\r\n]|atal Python error)|ERROR |=====|!!!!!"
     rb"|\d\d* (?:passed|failed|skipped|errors?|deselected|xfailed|xpassed|warnings?)\b"
@@ -46,7 +49,7 @@ class Session:
 
     def feed(self, text: str, line: int) -> bool:
         """Take note of one shown line; whether it was pytest's."""
-        text = text.rstrip()
+        text = text[:MAX_LINE].rstrip()
         first = text[:1]
         if first == "=":
             if "test session starts" in text:

@@ -23,6 +23,9 @@ MARKER = "BENCHMARK_DIRECT_NO_CUDAGRAPH"
 FLAGKIT_LINE = "[flagkit] regime:"
 OLDER_LINE = "[cudagraph-plugin]"
 
+MAX_LINE = 4000
+"""Characters of a line that are looked at."""
+
 MODES = {"cpu": "operator", "cudagraph": "cudagraph", "operator": "operator", "wrapper": "wrapper"}
 """``cpu`` was the host-timed mode until 2025-07-30; a device's name was the kernel mode."""
 
@@ -79,6 +82,7 @@ class RegimeLine:
 
 def regime_line(text: str) -> RegimeLine | None:
     """Read flagkit's line or an older plug-in's; None for any other text."""
+    text = text[:MAX_LINE]
     if FLAGKIT_LINE in text:
         fields = _fields(text.partition(FLAGKIT_LINE)[2])
         return RegimeLine(regime=_regime(fields), op=normalise_op(fields.get("op", "")))
@@ -96,7 +100,7 @@ def fallback_line(text: str) -> Fallback | None:
     """Read a marker line, whatever the order and spelling of its fields."""
     if MARKER not in text:
         return None
-    tail = text.partition(MARKER)[2].strip(" :-]|")
+    tail = text.partition(MARKER)[2][:MAX_LINE].strip(" :-]|")
     reason = _REASON.search(tail)
     before = tail[: reason.start()] if reason else tail
     fields = _fields(before)

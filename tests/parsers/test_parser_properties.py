@@ -162,3 +162,51 @@ def test_what_is_shown_is_one_line_each(data: bytes) -> None:
 def test_a_cursor_sent_far_out_costs_nothing() -> None:
     assert len(shown(b"\x1b[999999999Cx")[0]) < 1 << 17
     assert len(shown(b"\x1b[1;999999999Hx" * 50)[-1]) < 1 << 17
+
+
+LONG = 1 << 16
+HOSTILE = [
+    b"|" * LONG,
+    b"| " * LONG,
+    b" " * LONG,
+    b"-" * LONG,
+    b"| a " * 20_000 + b"|\n" + b"|-" * 20_000 + b"|\n",
+    b"\x1b[" + b"1" * LONG,
+    b"\x1b[1K" * LONG,
+    b"\x1b]0;" * LONG,
+    b"ab\r" * LONG,
+    b"a\b" * LONG,
+    b"FAILED " + b"[" * LONG,
+    b"FAILED a.py::" + b"[]" * LONG,
+    b"1 a, " * LONG,
+    b"Operator: x  Performance Test (" * 20_000,
+    b"Operator " * LONG,
+    b"SUCCESS   " * 30_000,
+    b"SUCCESS" + b" " * LONG + b"0.5",
+    b"BENCHMARK_DIRECT_NO_CUDAGRAPH " + b"a" * LONG + b'="' * LONG,
+    b"[flagkit] regime: " + b"op=" * LONG,
+    b"**" * LONG + b"\n" + b"__a" * LONG + b"*",
+    b"<summary>" * LONG,
+    b'[INFO] {"op_name":' * 20_000,
+    b'{"op_name":"' * 50_000,
+    b'{"kind":' * LONG,
+    b"{" * LONG,
+    b"[" * LONG,
+    b"#\n" * LONG,
+    b"1024" + b" " * LONG + b"x",
+    b"SUCCESS               0.012345            0.012000               1.029          "
+    + b"[" * LONG,
+    b"SUCCESS               0.012345            0.012000               1.029          ["
+    + b"1" * LONG
+    + b"x]",
+]
+
+
+@pytest.mark.parametrize("parser", PARSERS, ids=lambda parser: parser.name)
+@pytest.mark.parametrize("data", HOSTILE, ids=lambda data: repr(data[:16]))
+def test_hostile_lines_cost_little(parser: LogParser, data: bytes) -> None:
+    """Nothing to assert: work that grows faster than the line would not end."""
+    legacy = b"Operator mv Performance Test (torch.float16)\n"
+    for text in (data, legacy + data, b"x|y\n" + data + b"\n|--|--|\n" + data):
+        parser.claims(text[: 1 << 16], Path("x.log"))
+        read(parser, text)
