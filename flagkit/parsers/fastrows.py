@@ -13,7 +13,7 @@ from dataclasses import MISSING, fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from flagkit.compare.sizes import normalise_op, value_key
+from flagkit.compare.sizes import normalise_dtype, normalise_op, value_key
 from flagkit.model import Row, RowKey, Source
 
 if TYPE_CHECKING:
@@ -59,7 +59,9 @@ class FastRows:
     def __init__(
         self, *, op: str, dtype: str, mode: str, level: str, regime: Regime, file: str
     ) -> None:
-        self._key = _constants(RowKey, op=normalise_op(op), dtype=dtype, size_key="")
+        self._key = _constants(
+            RowKey, op=normalise_op(op), dtype=normalise_dtype(dtype), size_key=""
+        )
         self._file = file
         self._row = _constants(
             Row,

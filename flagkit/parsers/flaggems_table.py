@@ -184,7 +184,7 @@ class _Reader:
             yield from self._begin_row(bare)
             return
         inner = len(INNER.findall(text))
-        if inner or (self._table.patience and TAIL.search(text)):
+        if inner or (self._table.patience > 0 and TAIL.search(text)):
             yield from self._fragment(text, inner)
             return
         self._table.foreign_seen(text, self._line)
