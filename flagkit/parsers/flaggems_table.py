@@ -27,6 +27,7 @@ from flagkit.parsers.regimes import (
     regime_of_mode,
 )
 from flagkit.parsers.rows import make_row
+from flagkit.parsers.speedup_lines import PREFIX, read_line
 from flagkit.parsers.stream import Wanted, as_lines
 from flagkit.parsers.titles import read_title
 
@@ -50,7 +51,7 @@ _PREFIX = re.compile(r"(?:[^\t]{1,200}\t[^\t]{1,200}\t)?\ufeff?\d{4}-\d\d-\d\dT[
 # Each alternative begins with one character, not with a repetition: most lines are then
 # passed over at their first character.
 _START = (
-    rb"(?:S(?:UCCESS|tatus|ize )|\[cudagraph-plugin\]|[.FEsxXp][.FEsxXp]{0,200}\[cudagraph-plugin\]|"
+    rb"(?:Operator_Speedup|S(?:UCCESS|tatus|ize )|\[cudagraph-plugin\]|[.FEsxXp][.FEsxXp]{0,200}\[cudagraph-plugin\]|"
     + pytest_output.START
     + rb")"
 )
@@ -64,7 +65,7 @@ _WANTED = Wanted(
     + rb"|[ >][ >]{0,39}S(?:UCCESS|tatus|ize ))",
 )
 _CLAIM = re.compile(
-    rb"Performance Test \((?:torch\.|dtype=)|(?:Latency \(ms\).*){2}|"
+    rb"Operator_Speedup_Test_Result\t|Performance Test \((?:torch\.|dtype=)|(?:Latency \(ms\).*){2}|"
     rb"^(?:\x1b\[[0-9;]*m)*(?:SUCCESS|FAILED)(?:\x1b\[[0-9;]*m)* +(?:\d+\.\d{6}|N/A|nan) ",
     re.MULTILINE,
 )
@@ -110,6 +111,7 @@ class _Reader:
         self._wrapped: WrappedRow | None = None
         self._held: list[Row] = []
         self._untitled = False
+        self._speedup_op = ""
         self._tail_due = 0
         self._line = self._damaged_at = 0
 
@@ -187,9 +189,30 @@ class _Reader:
         if inner or (self._table.patience > 0 and TAIL.search(text)):
             yield from self._fragment(text, inner)
             return
+        if PREFIX in text:
+            yield from self._speedup_line(text)
+            return
         self._table.foreign_seen(text, self._line)
         self._tail_due -= 1
         yield from self._remark(text)
+
+    def _speedup_line(self, text: str) -> Iterator[Row | Damaged]:
+        """A row of each dtype out of one line of :mod:`flagkit.parsers.speedup_lines`."""
+        line = read_line(text)
+        if isinstance(line, str):
+            yield from self._damaged(text, line, self._line)
+        elif line is not None and line.op:
+            self._speedup_op = line.op
+        elif line is not None:
+            for column, (baseline, latency) in enumerate(line.pairs, 1):
+                yield make_row(
+                    op=self._speedup_op or UNKNOWN,
+                    dtype=UNKNOWN,
+                    size_detail=line.size if column == 1 else f"{line.size} column={column}",
+                    latency_ms=latency,
+                    baseline_ms=baseline,
+                    source=Source(file=self._file, line=self._line),
+                )
 
     def _remark(self, text: str) -> Iterator[Note]:
         """Lines that are no row but say something about rows."""

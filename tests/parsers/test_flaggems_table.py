@@ -508,3 +508,17 @@ def test_a_table_set_anew_below_its_labels() -> None:
     for shifted in (line.replace("0.500000", ".500000"), line.replace("   1.500", "1.500")):
         assert rows(table(shifted, head=head)) == []
         assert len(damaged(table(shifted, head=head))) == 1
+
+
+def test_tab_separated_lines_of_one_vendor() -> None:
+    start = "Operator_Speedup_Test_Result\t"
+    text = (
+        f"\n{start}abs\n{start}1024\t0.5\t0.25\t0.4\t0.2\t\nnoise\n{start}2048\t0.5\t1.5e-05\t\n"
+        f"{start}4096\t0.5\t0.2\n\nOperator_Speedup_Test_Result(torch.float16:torch.float32):\tabs\t2.0\n"
+    )
+    assert [(r.key.op, r.key.size_key, r.baseline_ms, r.latency_ms) for r in rows(text)] == [
+        ("abs", "1024", 0.5, 0.25),
+        ("abs", "1024 column=2", 0.4, 0.2),
+        ("abs", "2048", 0.5, 1.5e-05),
+    ]
+    assert len(damaged(text)) == 1
