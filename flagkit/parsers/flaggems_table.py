@@ -62,7 +62,7 @@ _WANTED = Wanted(
     + _START
     + rb"|\x1b\[[0-9;?]*[A-Za-z](?:\x1b\[[0-9;?]*[A-Za-z])*"
     + _START
-    + rb"|[ >][ >]{0,39}S(?:UCCESS|tatus|ize ))",
+    + rb"|[ >][ >]{0,39}(?:S(?:UCCESS|tatus|ize )|FAILED ))",
 )
 _CLAIM = re.compile(
     rb"Operator_Speedup_Test_Result\t|Performance Test \((?:torch\.|dtype=)|(?:Latency \(ms\).*){2}|"
