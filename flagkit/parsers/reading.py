@@ -101,11 +101,11 @@ def _search(
         window = tail + block
         for start in range(0, len(window), HEAD):
             piece = window[max(0, start - 1024) : start + HEAD]
-            evidence.see(piece)
             parser = choose(piece, path, parsers)
             if parser is not None:
                 return parser
         tail = window[-1024:]
+    evidence.see(tail)
     return None
 
 

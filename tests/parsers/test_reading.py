@@ -203,3 +203,11 @@ class TestLines:
     def test_a_mark_of_byte_order_alone(self) -> None:
         assert utf8_head(b"\xff\xfe") == b""
         assert utf8_head(b"\xef\xbb\xbfa") == b"a"
+
+
+def test_a_title_above_a_markdown_table_is_no_printed_table(log) -> None:  # type: ignore[no-untyped-def]
+    text = (
+        "Operator: gelu  Performance Test (dtype=torch.float16, mode=kernel,level=core)\n\n"
+        "| Size Detail | Torch Latency (ms) | Gems Latency (ms) |\n|---|---|---|\n| [1] | 0.5 | 0.25 |\n"
+    )
+    assert [r.key.text() for r in read_log(log(text), PARSERS).rows] == ["gelu torch.float16 [1]"]

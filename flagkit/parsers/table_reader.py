@@ -1,0 +1,332 @@
+"""Follows a log line by line: titles, column lines, rows, and what was meant to be one."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from flagkit.compare.sizes import normalise_op
+from flagkit.model import UNKNOWN, Damaged, Note, Regime, Source
+from flagkit.parsers import pytest_output
+from flagkit.parsers.dirt import shown
+from flagkit.parsers.fastrows import FAST_ROW, FastRows
+from flagkit.parsers.layouts import INNER, LEGACY_STARTED, STARTED, TAIL, read_row
+from flagkit.parsers.opentable import LOST, PATIENCE, OpenTable, WrappedRow
+from flagkit.parsers.regimes import (
+    FLAGKIT_LINE,
+    OLDER_LINE,
+    fallback_line,
+    kept_mode,
+    regime_line,
+    regime_of_mode,
+)
+from flagkit.parsers.rows import make_row
+from flagkit.parsers.speedup_lines import PREFIX, read_line
+from flagkit.parsers.stream import Wanted, as_lines
+from flagkit.parsers.titles import read_title
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Iterator
+
+    from flagkit.model import Row
+    from flagkit.parsers.stream import Lines
+    from flagkit.parsers.titles import Title
+
+TAIL_WITHIN = 4
+"""Lines behind a cut row in which its end is taken to be its own."""
+
+_INDENT = re.compile(r"^[ >]{1,40}")
+"""What pasting puts in front of a line, as far as :data:`_WANTED` sees through it."""
+
+_PREFIX = re.compile(r"(?:[^\t]{1,200}\t[^\t]{1,200}\t)?\ufeff?\d{4}-\d\d-\d\dT[\d:.]{8,20}Z ")
+"""What hosted CI puts in front of each line."""
+
+# Each alternative begins with one character, not with a repetition: most lines are then
+# passed over at their first character.
+_START = (
+    rb"(?:Operator_Speedup|S(?:UCCESS|tatus|ize )|\[cudagraph-plugin\]|[.FEsxXp][.FEsxXp]{0,200}\[cudagraph-plugin\]|"
+    + pytest_output.START
+    + rb")"
+)
+_WANTED = Wanted(
+    # The agent's line can follow a file name that pytest has printed.
+    (b"Performance Test", b"BENCHMARK_DIRECT_NO_CUDAGRAPH", b"[flagkit] regime: requested="),
+    rb"(?:"
+    + _START
+    + rb"|\x1b\[[0-9;?]*[A-Za-z](?:\x1b\[[0-9;?]*[A-Za-z])*"
+    + _START
+    + rb"|[ >][ >]{0,39}(?:S(?:UCCESS|tatus|ize )|FAILED ))",
+)
+_PROGRESS = re.compile(
+    r"(?:[.FEsxXp]+|PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)(?: *\[ *\d+%\])?"
+    r"|=====.*|-{5,} .* -{5,}"
+)
+_NATIVE = re.compile(r"Native baseline: N/A \((.*)\)")
+
+
+class TableReader:
+    """Reads one log: which table is open, and what is unfinished."""
+
+    def __init__(self, source: str) -> None:
+        self._file = source
+        self._session = pytest_output.Session(source)
+        self._regimes: dict[str, Regime] = {}
+        self._regime = Regime()
+        self._table = OpenTable()
+        self._fast: FastRows | None = None
+        self._pending_title = ""
+        self._wrapped: WrappedRow | None = None
+        self._held: list[Row] = []
+        self._untitled = False
+        self._speedup_op = ""
+        self._tail_due = 0
+        self._line = self._damaged_at = 0
+
+    def read(self, lines: Iterable[bytes]) -> Iterator[Row | Damaged | Note]:
+        """Every fact of the log, in its order."""
+        stream = as_lines(lines)
+        stream.wait_for(_WANTED)
+        raw = b"\n"
+        for raw in stream:
+            self._line = stream.number
+            for text in shown(raw):
+                yield from self._take(text)
+            if self._table.dashes and self._table.layout.today:
+                yield from self._fast_rows(stream)
+            stream.wait_for(None if self._table.patience > 0 else _WANTED)
+        yield from self._end(cut=not raw.endswith(b"\n"), last=raw)
+
+    def _fast_rows(self, stream: Lines) -> Iterator[Row | Damaged | Note]:
+        """The plain rows that stand next in a table of today's layout."""
+        table, title = self._table, self._table.title
+        if title is None or title == LOST or table.wrap or table.left(stream.number + 1):
+            return
+        if self._fast is None:
+            self._fast = FastRows(
+                op=title.op,
+                dtype=title.dtype,
+                mode=kept_mode(title.mode),
+                level=title.level,
+                regime=self._regime,
+                file=self._file,
+            )
+        build = self._fast.row
+        row = None
+        for found in stream.matching(FAST_ROW):
+            row = build(found, stream.number)
+            if row is not None:
+                yield row
+                continue
+            self._line = stream.number
+            yield from self._take(found[0].decode("ascii").rstrip())
+        if row is not None:
+            self._tail_due = 0
+            table.row_seen(stream.number)
+
+    def _take(self, text: str) -> Iterator[Row | Damaged | Note]:
+        if text[:1].isdigit() or "\t" in text:
+            prefix = _PREFIX.match(text)
+            text = text[prefix.end() :] if prefix else text
+        if self._wrapped is not None:
+            wrapped = self._wrapped
+            taken = wrapped.takes(text)
+            if not taken or wrapped.whole(self._table.layout):
+                self._wrapped = None
+                yield from self._row(wrapped.text, wrapped.line)
+            if taken:
+                return
+        if STARTED.match(text) and self._table.layout.status and not self._table.wrap:
+            yield from self._row(text, self._line)
+        else:
+            yield from self._other(text)
+
+    def _other(self, text: str) -> Iterator[Row | Damaged | Note]:
+        """Anything but a plain row of a table with a status column."""
+        if self._pending_title or "Performance Test" in text:
+            titled = yield from self._titled(text)
+            if titled:
+                return
+        bare = _INDENT.sub("", text, count=1)
+        if self._table.header_seen(bare, self._line):
+            self._fast = None
+            return
+        if STARTED.match(bare) or self._is_legacy_row(bare):
+            yield from self._begin_row(bare)
+            return
+        inner = len(INNER.findall(text))
+        if inner or (self._table.patience > 0 and TAIL.search(text)):
+            yield from self._fragment(text, inner)
+            return
+        if PREFIX in text:
+            yield from self._speedup_line(text)
+            return
+        self._table.foreign_seen(text, self._line)
+        self._tail_due -= 1
+        yield from self._remark(text)
+
+    def _speedup_line(self, text: str) -> Iterator[Row | Damaged]:
+        """A row of each dtype out of one line of :mod:`flagkit.parsers.speedup_lines`."""
+        line = read_line(text)
+        if isinstance(line, str):
+            yield from self._damaged(text, line, self._line)
+        elif line is not None and line.op:
+            self._speedup_op = line.op
+        elif line is not None:
+            for column, (baseline, latency) in enumerate(line.pairs, 1):
+                yield make_row(
+                    op=self._speedup_op or UNKNOWN,
+                    dtype=UNKNOWN,
+                    size_detail=line.size if column == 1 else f"{line.size} column={column}",
+                    latency_ms=latency,
+                    baseline_ms=baseline,
+                    source=Source(file=self._file, line=self._line),
+                )
+
+    def _remark(self, text: str) -> Iterator[Note]:
+        """Lines that are no row but say something about rows."""
+        op = self._table.title.op if self._table.title else "an operator"
+        if mark := fallback_line(text):
+            yield mark
+        elif FLAGKIT_LINE in text or OLDER_LINE in text:
+            if line := regime_line(text):
+                self._regimes[line.op] = line.regime
+        elif native := _NATIVE.search(text):
+            yield self._note("no-baseline", f"{op}: no torch baseline: {native[1]}")
+        elif "No benchmark results were collected" in text:
+            yield self._note("incomplete", f"{op}: no benchmark results were collected")
+        elif self._session.feed(text, self._line) or _PROGRESS.fullmatch(text.strip()):
+            self._close()
+
+    def _titled(self, text: str) -> Generator[Row | Note, None, bool]:
+        """Read a title, in one line or in several that a terminal made of it."""
+        joined = self._pending_title + text
+        title = read_title(joined)
+        if title is None and not self._pending_title and "Operator" in text and ")" not in text:
+            self._pending_title = text
+            self._table.patience = PATIENCE
+            return True
+        self._pending_title = ""
+        title = title or read_title(text)
+        if title is None:
+            if "Operator" not in joined or "Performance Test (" not in joined:
+                return False
+            yield self._note("damaged-title", f"a table's title cannot be read: {joined[:200]!r}")
+            title = LOST
+        yield from self._release(title)
+        self._table.begin(title)
+        self._fast = None
+        self._regime = self._regimes.get(
+            normalise_op(title.op), self._regimes.get("", regime_of_mode(kept_mode(title.mode)))
+        )
+        return True
+
+    def _is_legacy_row(self, text: str) -> bool:
+        """A row that begins with a size: only known as one within its table."""
+        table = self._table
+        if table.layout.status or table.patience <= 0 or table.title is None or not text:
+            return False
+        if not isinstance(read_row(text, table.layout), str):
+            return True
+        return table.expects_rows(self._line) and LEGACY_STARTED.match(text) is not None
+
+    def _begin_row(self, text: str) -> Iterator[Row | Damaged | Note]:
+        table = self._table
+        if table.wrap:
+            started = WrappedRow(text, self._line, table.wrap)
+            if not started.whole(table.layout):
+                self._wrapped = started
+                return
+        yield from self._row(text, self._line)
+
+    def _row(self, text: str, line: int) -> Iterator[Row | Damaged | Note]:
+        """Read one whole row, or say what is wrong with it."""
+        if self._table.left(self._line):
+            self._close()
+        self._table.row_seen(self._line)
+        title = self._table.title
+        cells = read_row(text, self._table.layout)
+        if isinstance(cells, str):
+            yield from self._damaged(text, cells, line)
+            return
+        if title == LOST:
+            yield from self._damaged(text, "the title of its table cannot be read", line)
+            return
+        if title is None and not self._untitled:
+            self._untitled = True
+            yield self._note("no-title", "rows without a table's title: op and dtype unknown")
+        self._tail_due = 0
+        row = make_row(
+            op=title.op if title else UNKNOWN,
+            dtype=title.dtype if title else UNKNOWN,
+            size_detail=cells.detail,
+            key=cells.key,
+            latency_ms=cells.latency,
+            baseline_ms=cells.baseline,
+            tflops=cells.tflops,
+            gbps=cells.gbps,
+            baseline_gbps=cells.baseline_gbps,
+            failed=cells.first == "FAILED",
+            mode=kept_mode(title.mode) if title else UNKNOWN,
+            level=title.level if title else UNKNOWN,
+            regime=self._regime,
+            source=Source(file=self._file, line=line),
+        )
+        if self._table.layout.detail:
+            yield row
+        else:
+            self._held.append(row)
+
+    def _release(self, title: Title | None = None) -> Iterator[Row | Note]:
+        """Let the rows of a table without size details go, unless *title* repeats them.
+
+        One vendor's branch prints each table twice: in the first layout as it goes, then
+        as today's.
+        """
+        held, self._held = self._held, []
+        old = self._table.title
+        if held and title and old and title[:2] == old[:2] and title.layout != old.layout:
+            yield self._note("printed-twice", f"{title.op}: its table is printed in two layouts")
+        else:
+            yield from held
+
+    def _damaged(self, text: str, why: str, line: int) -> Iterator[Damaged]:
+        self._tail_due = TAIL_WITHIN
+        self._damaged_at = self._line
+        for _ in range(max(1, len(INNER.findall(text)))):
+            source = Source(file=self._file, line=line)
+            yield Damaged(text=text[:500], reason=why, source=source)
+
+    def _fragment(self, text: str, inner: int) -> Iterator[Damaged]:
+        """A row glued to something else, or the end of one whose beginning is elsewhere."""
+        if not inner and self._tail_due > 0:
+            self._tail_due = 0
+            return
+        why = "another line is glued to it" if inner else "it is the end of a row without its start"
+        yield from self._damaged(text, why, self._line)
+        if not inner:
+            self._tail_due = 0
+
+    def _close(self) -> None:
+        """The table is over: rows that come without a new title belong to no operator."""
+        self._table.begin(None)
+        self._regime = self._regimes.get("", Regime())
+
+    def _end(self, cut: bool, last: bytes) -> Iterator[Row | Damaged | Note]:
+        if self._wrapped is not None:
+            yield from self._row(self._wrapped.text, self._wrapped.line)
+        elif cut and self._damaged_at != self._line and self._table.patience > 0:
+            text = shown(last)[-1].strip()
+            if text and self._could_start_a_row(text):
+                yield from self._damaged(text, "it is cut after its first letters", self._line)
+        yield from self._release()
+        if cut and self._damaged_at == self._line:
+            yield self._note("incomplete", "the log ends in mid-row")
+        yield from self._session.notes()
+
+    def _could_start_a_row(self, text: str) -> bool:
+        if self._table.layout.status:
+            return "SUCCESS".startswith(text)
+        return self._table.expects_rows(self._line) and text.isdecimal()
+
+    def _note(self, code: str, text: str) -> Note:
+        return Note(code=code, text=text, source=Source(file=self._file, line=self._line))
