@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from flagkit.model import Row
 
 MARKER = "BENCHMARK_DIRECT_NO_CUDAGRAPH"
-FLAGKIT_LINE = "[flagkit] regime:"
+FLAGKIT_LINE = "[flagkit] regime: requested="
 OLDER_LINE = "[cudagraph-plugin]"
 
 MAX_LINE = 4000
@@ -84,7 +84,7 @@ def regime_line(text: str) -> RegimeLine | None:
     """Read flagkit's line or an older plug-in's; None for any other text."""
     text = text[:MAX_LINE]
     if FLAGKIT_LINE in text:
-        fields = _fields(text.partition(FLAGKIT_LINE)[2])
+        fields = _fields("requested=" + text.partition(FLAGKIT_LINE)[2])
         return RegimeLine(regime=_regime(fields), op=normalise_op(fields.get("op", "")))
     if OLDER_LINE not in text or MARKER in text:
         return None

@@ -14,6 +14,7 @@ from flagkit.parsers.layouts import INNER, LEGACY_STARTED, STARTED, TAIL, read_r
 from flagkit.parsers.opentable import LOST, PATIENCE, OpenTable, WrappedRow
 from flagkit.parsers.regimes import (
     FLAGKIT_LINE,
+    MARKER,
     OLDER_LINE,
     fallback_line,
     kept_mode,
@@ -43,19 +44,18 @@ _PREFIX = re.compile(r"(?:[^\t]{1,200}\t[^\t]{1,200}\t)?\ufeff?\d{4}-\d\d-\d\dT[
 
 # Each alternative begins with one character, not with a repetition: most lines are then
 # passed over at their first character.
-_START = (
-    rb"(?:Operator_Speedup|S(?:UCCESS|tatus|ize )|\[cudagraph-plugin\]|[.FEsxXp][.FEsxXp]{0,200}\[cudagraph-plugin\]|"
-    + pytest_output.START
-    + rb")"
-)
+_START = rb"(?:Operator_Speedup|S(?:UCCESS|tatus|ize )|" + pytest_output.START + rb")"
+_ESCAPE = rb"\x1b\[[0-9;?]*[A-Za-z]"
 _WANTED = Wanted(
-    # The agent's line can follow a file name that pytest has printed.
-    (b"Performance Test", b"BENCHMARK_DIRECT_NO_CUDAGRAPH", b"[flagkit] regime: requested="),
-    rb"(?:"
-    + _START
-    + rb"|\x1b\[[0-9;?]*[A-Za-z](?:\x1b\[[0-9;?]*[A-Za-z])*"
-    + _START
-    + rb"|[ >][ >]{0,39}(?:S(?:UCCESS|tatus|ize )|FAILED ))",
+    # Lines of plug-ins can follow a file name that pytest has printed.
+    (
+        b"Performance Test",
+        MARKER.encode(),
+        FLAGKIT_LINE.encode(),
+        OLDER_LINE.encode(),
+    ),
+    rb"(?:%s|%s(?:%s)*%s|[ >][ >]{0,39}(?:S(?:UCCESS|tatus|ize )|FAILED ))"
+    % (_START, _ESCAPE, _ESCAPE, _START),
 )
 _PROGRESS = re.compile(
     r"(?:[.FEsxXp]+|PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)(?: *\[ *\d+%\])?"
