@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from flagkit.errors import InputError
 from flagkit.experiment.collect import JOURNAL, LOG, collect
-from flagkit.experiment.rundir import CAMPAIGN, read_json
+from flagkit.experiment.rundir import CAMPAIGN, RECEIPT, read_json
 from flagkit.model import RunLog, number_rows
 from flagkit.parsers.reading import read_log
 from flagkit.plugins import Kind
@@ -21,10 +21,20 @@ if TYPE_CHECKING:
 
 
 def read_any(path: Path, registry: Registry, parser: str | None) -> RunLog:
-    """A log of any known format, or one side's directory."""
+    """A log of any known format, or one side's directory.
+
+    A directory with nothing but a ``run.log`` is another driver's run: its log is all of it.
+    """
     if is_side(path):
-        return collect(path, registry)
+        if is_own(path):
+            return collect(path, registry)
+        path = path / LOG
     return read_log(path, parsers(registry), parser)
+
+
+def is_own(path: Path) -> bool:
+    """Whether a side's directory is flagkit's: it has a journal or a receipt."""
+    return any((path / name).is_file() for name in (JOURNAL, RECEIPT))
 
 
 def is_side(path: Path) -> bool:

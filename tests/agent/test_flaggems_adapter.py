@@ -151,7 +151,20 @@ def run_side(suite: Path, side: Path, mark: str, replay: Path | None = None) -> 
     }
     (side / "agent.json").write_text(json.dumps(config))
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "test_made.py", "-m", mark, "-s", "-q", "-p", "flagkit.agent.plugin", "-p", "no:cacheprovider"],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "test_made.py",
+            "-m",
+            mark,
+            "-s",
+            "-q",
+            "-p",
+            "flagkit.agent.plugin",
+            "-p",
+            "no:cacheprovider",
+        ],
         cwd=suite,
         env={**os.environ, "FLAGKIT_AGENT_CONFIG": str(side / "agent.json")},
         capture_output=True,

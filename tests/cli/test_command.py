@@ -192,3 +192,15 @@ TABLE = (
     "Status       Torch Latency (ms)    Gems Latency (ms)         Gems Speedup"
     "          Size Detail\n" + "-" * 95 + "\n" + ROW
 )
+
+
+def test_a_directory_of_plain_logs_is_as_good_as_the_logs(
+    flagkit: Callable[..., Done], tmp_path: Path
+) -> None:
+    for side in ("a", "b"):
+        (tmp_path / side / "gelu").mkdir(parents=True)
+        (tmp_path / side / "gelu" / "run.log").write_text(TABLE)
+    done = flagkit("compare", "a", "b", "--reporter", "json")
+    report = json.loads(done.out)
+    assert done.code == 0 and report["range"]["regime"] == "unknown"
+    assert report["incomplete"] == []
