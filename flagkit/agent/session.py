@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from flagkit.agent.config import AgentConfig
+    from flagkit.agent.inputs import Inspection
     from flagkit.agent.journal import Journal
     from flagkit.agent.outputs import OutputCheck
     from flagkit.agent.plan import PlanBook
     from flagkit.agent.timing import Timer
+    from flagkit.model import Plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,9 +153,6 @@ class Session:
         call, number = f"c{self._ids}", self.current.calls
         self.current.calls += 1
         label = label or self.current.label
-        timer = self._the_timer()
-        generators = Generators(self.interface)
-        state = generators.save()
         inspection = inspect_call(fn)
         advice = self._plans.advise(self.current.node, number, inspection.fingerprint)
         line: dict[str, Any] = {
@@ -165,37 +164,60 @@ class Session:
             "role": role,
             "flags": [*advice.flags, *self._watched(call)],
         }
+        request = TimedCall(
+            fn=fn,
+            op=label.op or self.config.op,
+            node=self.current.node,
+            grad_to_none=tuple(grad_to_none),
+            original_all=original_all,
+        )
         started = time.monotonic()
+        try:
+            settled, measurement = self._measure(call, request, advice.plan, inspection)
+        except BaseException as error:
+            self._failed(line, error, started)
+            raise
+        self._journal_call(line, measurement, inspection, settled, started)
+        self._regimes[call] = measurement.regime
+        for text in measurement.notes:
+            self.note("timing", text)
+        return Timed(call=call, measurement=measurement)
+
+    def _measure(
+        self, call: str, request: TimedCall, plan: Plan | None, inspection: Inspection
+    ) -> tuple[str, Measurement]:
+        """Run the call once, then time it; every generator ends as it was before."""
+        timer = self._the_timer()
+        generators = Generators(self.interface)
+        state = generators.save()
         self._busy = True
         try:
             if self._check is not None:
                 outputs = self._check.run(
                     call,
-                    fn,
+                    request.fn,
                     inspection.arrays,
-                    grads=grad_to_none,
+                    grads=request.grad_to_none,
                     reset=lambda: generators.restore(state),
                 )
                 self.journal.write(
                     {"kind": "outputs", "call": call, "node": self.current.node, **outputs}
                 )
             with self._watching(call):
-                fn()
-            settled = inspection.settled()
-            request = TimedCall(
-                fn=fn,
-                op=label.op or self.config.op,
-                node=self.current.node,
-                grad_to_none=tuple(grad_to_none),
-                original_all=original_all,
-            )
-            measurement = timer.measure(request, advice.plan)
-        except BaseException as error:
-            self._failed(line, error, started)
-            raise
+                request.fn()
+            return inspection.settled(), timer.measure(request, plan)
         finally:
             self._busy = False
             generators.restore(state)
+
+    def _journal_call(
+        self,
+        line: dict[str, Any],
+        measurement: Measurement,
+        inspection: Inspection,
+        settled: str,
+        started: float,
+    ) -> None:
         inputs = Inputs(
             fingerprint=inspection.fingerprint,
             digest=inspection.digest,
@@ -207,10 +229,6 @@ class Session:
             {**line, **_facts(measurement), "inputs": asdict(inputs)}
             | {"seconds": round(time.monotonic() - started, 4)}
         )
-        self._regimes[call] = measurement.regime
-        for text in measurement.notes:
-            self.note("timing", text)
-        return Timed(call=call, measurement=measurement)
 
     def _the_timer(self) -> Timer:
         if self._timer is None:

@@ -10,9 +10,8 @@ import click
 from flagkit.cli import one_line
 from flagkit.cli.options import check_output, registry
 from flagkit.errors import FlagkitError, InputError
-from flagkit.experiment.collect import JOURNAL, LOG
 from flagkit.experiment.directories import read_any, runs
-from flagkit.experiment.rundir import RECEIPT, write_text
+from flagkit.experiment.rundir import write_text
 from flagkit.reporters.summary import summary_csv
 
 if TYPE_CHECKING:
@@ -65,13 +64,6 @@ def _runs(directory: Path) -> Iterator[Path]:
     yield from found or sorted(path for path in directory.glob("*.log") if path.is_file())
 
 
-def _plain_log(path: Path) -> Path:
-    """The log of a run that flagkit did not start: no receipt or journal is missing there."""
-    if path.is_dir() and not any((path / name).exists() for name in (JOURNAL, RECEIPT)):
-        return path / LOG
-    return path
-
-
 def _read(
     directory: Path, found: list[Path], plugins: Registry, problems: list[str]
 ) -> Iterator[tuple[str, RunLog]]:
@@ -79,7 +71,7 @@ def _read(
     for path in found:
         name = directory.name if path == directory else path.relative_to(directory).as_posix()
         try:
-            log = read_any(_plain_log(path), plugins, None)
+            log = read_any(path, plugins, None)
         except FlagkitError as error:
             problems.append(str(error))
             continue
