@@ -21,6 +21,10 @@ MODULE = "triton.compiler.compiler"
 MOST_KERNELS = 1000
 """Distinct kernels and grids noted a call. A loop over grids would fill the disk."""
 
+MOST_SCALARS = 200
+ADDRESSES = 1 << 40
+"""Device and host pointers are above this, sizes and strides below."""
+
 NO_CONFIG = {"hash", "target", "name", "triton_version"}
 """Fields of a compiled kernel's metadata that are told elsewhere or no choice of anybody."""
 
@@ -57,7 +61,7 @@ class Launches:
 
         def launch_metadata(kernel: Any, grid: Any, *args: Any, **kwargs: Any) -> Any:
             if not skip():
-                key = (id(kernel), _grid(grid))
+                key = (id(kernel), _grid(grid), _scalars(args[1:]))  # the first is the stream
                 if key in seen:
                     seen[key][1] += 1
                 elif len(seen) < MOST_KERNELS:
@@ -71,9 +75,19 @@ class Launches:
         finally:
             self._watching = False
             compiled.launch_metadata = original
-            for order, ((_, grid), (kernel, count)) in enumerate(seen.items()):
+            for order, ((_, grid, scalars), (kernel, count)) in enumerate(seen.items()):
                 facts = {"node": self._node(), "call": call, "order": order, "count": count}
-                self._write({"kind": "launch", "grid": list(grid), **describe(kernel), **facts})
+                told = {"grid": list(grid), "scalars": list(scalars)}
+                self._write({"kind": "launch", **told, **describe(kernel), **facts})
+
+
+def _scalars(args: tuple[Any, ...]) -> tuple[str, ...]:
+    """The numbers a kernel is launched with. The same code does other work with others.
+
+    A number as large as an address is left out: it may be one, and differs by nature.
+    """
+    numbers = (arg for arg in args[:MOST_SCALARS] if isinstance(arg, (bool, int, float)))
+    return tuple(repr(number) for number in numbers if abs(number) < ADDRESSES)
 
 
 def _grid(grid: Any) -> tuple[int, ...]:

@@ -208,7 +208,7 @@ def launch_sequences(lines: Iterable[Any]) -> dict[tuple[str, int], tuple[Launch
 
 
 def _launched(line: Mapping[str, Any]) -> Launched:
-    names = ("kernel", "grid", "signature", "constexprs", "count")
+    names = ("kernel", "grid", "scalars", "signature", "constexprs", "count")
     return tuple(json.dumps(line.get(name), sort_keys=True, default=str) for name in names)
 
 

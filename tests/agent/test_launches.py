@@ -79,3 +79,13 @@ def test_without_triton_nothing_is_told(lines: list[Any], monkeypatch: pytest.Mo
     with Launches(lines.append, lambda: "test").watching("c1"):
         pass
     assert lines == []
+
+
+def test_numbers_among_the_arguments_are_told_and_addresses_are_not(
+    lines: list[Any],
+) -> None:
+    kernel = CompiledKernel("one")
+    with Launches(lines.append, lambda: "test").watching("c1"):
+        kernel.launch_metadata((1,), 0, object(), 20, 0.5, True, 1 << 46)
+        kernel.launch_metadata((1,), 0, object(), 21, 0.5, True, 1 << 46)
+    assert [line["scalars"] for line in lines] == [["20", "0.5", "True"], ["21", "0.5", "True"]]

@@ -243,3 +243,9 @@ def test_two_sides_directories(tmp_path: Path) -> None:
     found = prove(tmp_path / "before", tmp_path / "after")
     assert [note.code for note in found.notes()] == ["proof", "same-code"]
     assert prove(tmp_path / "x", tmp_path / "y").notes() == ()
+
+
+def test_the_same_code_with_other_numbers_is_no_equal_launch() -> None:
+    lines = [launch(scalars=["20", "0.5"])]
+    assert launch_sequences(lines) == launch_sequences([launch(scalars=["20", "0.5"])])
+    assert launch_sequences(lines) != launch_sequences([launch(scalars=["21", "0.5"])])
