@@ -224,3 +224,28 @@ def test_the_after_side_replays_every_plan(suite: Path, tmp_path: Path) -> None:
     before, after = lines(tmp_path / "before", "call"), lines(tmp_path / "after", "call")
     assert [c["plan"] for c in before] == [c["plan"] for c in after]
     assert all(c["flags"] == [] for c in after)
+
+
+def test_the_report_keeps_apart_what_was_timed_otherwise(suite: Path, tmp_path: Path) -> None:
+    switch = ("--switch", "env", "--env-set", "MADE=0,1", "--backend", "cpu")
+    which = ("--suite", str(suite), "--ops", "counted raising")
+    done = subprocess.run(
+        [sys.executable, "-m", "flagkit", "ab", *switch, *which],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 1, done.stderr
+    (run,) = (tmp_path / "runs").iterdir()
+    counted, raising = json.loads((run / "report.json").read_text())["reports"]
+    rows = [(r["regime"], r["dtype"], r["size_key"]) for r in counted["rows"]]
+    assert sorted(rows) == sorted(
+        ("host/hot" if n == 1 else "foreign", f"made.float{bits}", f'[[{n}],{{"dim":1}}]')
+        for bits in (16, 32)
+        for n in (1, 2, 3)
+    )
+    assert {r["regime"]: r["rows"] for r in counted["ranges"]} == {"foreign": 4, "host/hot": 2}
+    assert [r["size_key"] for r in raising["rows"]] == ['[[1],{"dim":1}]', '[[2],{"dim":1}]']
+    assert all("out of shared memory" in reason for reason in raising["incomplete"])
+    assert {reason.partition(":")[0] for reason in raising["incomplete"]} == {"before", "after"}
