@@ -8,7 +8,7 @@ import statistics
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import ModuleType
 
     from flagkit.agent.session import Session, Timed
@@ -20,35 +20,51 @@ def patch_triton_testing(
     """Replace ``do_bench`` and ``do_bench_cudagraph`` of ``triton.testing``.
 
     A call from inside a tuner, or from inside a call that is being timed, goes to the
-    original: a tuner compares its candidates by its own clock, on both sides alike.
+    original: a tuner compares its candidates by its own clock, on both sides alike. Where
+    a graph cannot be captured, both fall back to the original ``do_bench``.
     """
+    do_bench = getattr(module, "do_bench", None)
     for name in ("do_bench", "do_bench_cudagraph"):
         original = getattr(module, name, None)
         if original is not None:
-            setattr(module, name, _timed(original, session, in_tuner))
+            setattr(module, name, _timed(original, do_bench, session, in_tuner))
 
 
 def _timed(
-    original: Callable[..., Any], session: Session, in_tuner: Callable[[], bool]
+    original: Callable[..., Any],
+    fallback: Callable[..., Any] | None,
+    session: Session,
+    in_tuner: Callable[[], bool],
 ) -> Callable[..., Any]:
     signature = inspect.signature(original)
 
     @functools.wraps(original)
-    def do_bench(*args: Any, **kwargs: Any) -> Any:
+    def timed_bench(*args: Any, **kwargs: Any) -> Any:
         if session.busy or in_tuner():
             return original(*args, **kwargs)
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
         asked = bound.arguments
-        everything = {k: v for k, v in asked.items() if k not in ("quantiles", "return_mode")}
         timed = session.time(
             asked["fn"],
             grad_to_none=asked.get("grad_to_none") or (),
-            original_all=lambda: original(**everything, return_mode="all"),
+            original_all=None if fallback is None else lambda: all_samples(fallback, asked),
         )
         return answer(timed, asked.get("quantiles"), asked.get("return_mode") or "mean")
 
-    return do_bench
+    return timed_bench
+
+
+def all_samples(do_bench: Callable[..., Any], asked: Mapping[str, Any]) -> list[float]:
+    """Every sample of the original ``do_bench``, in ms; its median alone before Triton 3.2,
+    which gives no more."""
+    known = inspect.signature(do_bench).parameters
+    left_out = ("quantiles", "return_mode")
+    given = {n: v for n, v in asked.items() if n in known and n not in left_out}
+    try:
+        return [float(ms) for ms in do_bench(**given, return_mode="all")]
+    except AssertionError:
+        return [float(do_bench(**given, return_mode="median"))]
 
 
 def answer(timed: Timed, quantiles: Sequence[float] | None, return_mode: str) -> Any:
