@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
     from flagkit.model import Row, RunLog, Side
 
-_Group = tuple[str, str, str, str]
-
-
 Identity = tuple[str, str, str, str, int]
 """What a row is paired by: op, dtype, size key, node and occurrence.
 
@@ -43,7 +40,8 @@ class _Rows:
     """One side's rows in the log's order, and how often each key stands there."""
 
     rows: Mapping[Identity, Row]
-    counts: Mapping[_Group, int]
+    counts: Mapping[Identity, int]
+    """By the identity of each key's first row."""
 
 
 def use_node(logs: Iterable[RunLog]) -> bool:
@@ -58,15 +56,19 @@ def pair_rows(before: RunLog, after: RunLog, *, nodes: bool, tick: float | None 
     :param tick: the timer's step in ms, where it has one that matters.
     """
     sides = (_identified(before.rows, nodes), _identified(after.rows, nodes))
+    theirs = sides[1].counts
+    uneven = {first for first, count in sides[0].counts.items() if theirs.get(first) != count}
     pairs: dict[Identity, Pair] = {}
     unpaired: dict[tuple[Side, Identity], Unpaired] = {}
     for identity, row in sides[0].rows.items():
-        if _count(sides[0], identity) != _count(sides[1], identity):
+        partner = sides[1].rows.get(identity)
+        if partner is None or (uneven and _first(identity) in uneven):
             continue
-        partner = sides[1].rows[identity]
         if _is_sound(row, partner) and rules.obstacle(row, partner) is None:
             pairs[identity] = _pair(row, partner, tick)
     for side, mine, others in zip(SIDES, sides, reversed(sides), strict=True):
+        if len(pairs) == len(mine.rows):
+            continue
         for identity, row in mine.rows.items():
             if identity not in pairs:
                 unpaired[side, identity] = _left(side, identity, row, mine, others)
@@ -97,20 +99,22 @@ def identified(rows: Sequence[Row], nodes: bool) -> Mapping[Identity, Row]:
 
 
 def _identified(rows: Sequence[Row], nodes: bool) -> _Rows:
-    counts: dict[_Group, int] = {}
+    counts: dict[Identity, int] = {}
     found: list[Identity] = []
-    turned: set[_Group] = set()
+    turned: set[Identity] = set()
     for row in rows:
         key = row.key
-        group = (key.op, key.dtype, key.size_key, key.node if nodes else "")
-        nth = counts.get(group, 0)
-        counts[group] = nth + 1
-        found.append((*group, nth))
+        first = (key.op, key.dtype, key.size_key, key.node if nodes else "", 0)
+        nth = counts.get(first, 0)
+        counts[first] = nth + 1
+        found.append((*first[:4], nth) if nth else first)
         if key.occurrence != nth:
-            turned.add(group)
+            turned.add(first)
+    if not turned:
+        return _Rows(rows=dict(zip(found, rows, strict=True)), counts=counts)
     # A log that counts its keys is trusted, whatever order its rows come in. Across test
     # nodes the counts start anew: there only the log's order is left.
-    if turned and (nodes or not any(row.key.node for row in rows)):
+    if nodes or not any(row.key.node for row in rows):
         _renumber(found, rows, turned)
     return _Rows(
         rows={
@@ -121,20 +125,26 @@ def _identified(rows: Sequence[Row], nodes: bool) -> _Rows:
     )
 
 
-def _renumber(found: list[Identity], rows: Sequence[Row], groups: set[_Group]) -> None:
-    """Number the rows of *groups* in the order of their own occurrences."""
-    places: dict[_Group, list[int]] = {group: [] for group in groups}
+def _renumber(found: list[Identity], rows: Sequence[Row], turned: set[Identity]) -> None:
+    """Number the rows of the keys of *turned* in the order of their own occurrences."""
+    places: dict[Identity, list[int]] = {first: [] for first in turned}
     for place, identity in enumerate(found):
-        if identity[:4] in places:
-            places[identity[:4]].append(place)
-    for group, same in places.items():
+        first = _first(identity)
+        if first in places:
+            places[first].append(place)
+    for first, same in places.items():
         same.sort(key=lambda place: rows[place].key.occurrence)
         for nth, place in enumerate(same):
-            found[place] = (*group, nth)
+            found[place] = (*first[:4], nth)
+
+
+def _first(identity: Identity) -> Identity:
+    """The first row of the same key."""
+    return (*identity[:4], 0) if identity[4] else identity
 
 
 def _count(side: _Rows, identity: Identity) -> int:
-    return side.counts.get(identity[:4], 0)
+    return side.counts.get(_first(identity), 0)
 
 
 def _is_sound(before: Row, after: Row) -> bool:

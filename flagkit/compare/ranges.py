@@ -44,11 +44,7 @@ def compare_rounds(
         pair_rows(before, after, nodes=nodes, tick=step.step_ms)
         for (before, after), step in zip(rounds, steps, strict=True)
     ]
-    kept = {
-        identity: _median_round([one.pairs[identity] for one in paired])
-        for identity in paired[0].pairs
-        if all(identity in one.pairs for one in paired)
-    }
+    kept = _kept(paired)
     pairs = tuple(kept.values())
     unpaired = _unpaired(paired, kept)
     return RangeReport(
@@ -93,9 +89,19 @@ def _range(pairs: Sequence[Pair], regime: str, places: Sequence[int], name: str 
     )
 
 
+def _kept(paired: Sequence[Paired]) -> Mapping[Identity, Pair]:
+    """The pairs that every round has."""
+    first, *later = paired
+    if not later:
+        return first.pairs
+    return {
+        identity: _median_round([one.pairs[identity] for one in paired])
+        for identity in first.pairs
+        if all(identity in one.pairs for one in later)
+    }
+
+
 def _median_round(rounds: Sequence[Pair]) -> Pair:
-    if len(rounds) == 1:
-        return rounds[0]
     speedups = tuple(pair.speedup_percent for pair in rounds)
     order = sorted(range(len(rounds)), key=speedups.__getitem__)
     median = rounds[order[(len(order) - 1) // 2]]

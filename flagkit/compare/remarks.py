@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -70,7 +69,7 @@ def _regimes(pairs: Sequence[Pair]) -> Iterator[Note]:
             "a graph-timing plug-in on one side alone would not show"
         )
         yield Note(code="regime-unknown", text=text, data={"rows": unknown})
-    foreign = sum(1 for pair in pairs if pair.regime == "foreign")
+    foreign = sum(1 for pair in pairs if pair.before.regime.resolved == "foreign")
     if foreign:
         text = f"{_rows(foreign)} timed by the benchmark itself, not by flagkit's timer"
         yield Note(code="regime-foreign", text=text, data={"rows": foreign})
@@ -102,7 +101,7 @@ def _torch_control(pairs: Sequence[Pair]) -> Iterator[Note]:
         "rows": len(drift),
         "min_percent": low,
         "max_percent": high,
-        "median_percent": statistics.median(drift),
+        "median_percent": _median(drift),
         "large": bool(off),
     }
     yield Note(code="torch-control", text=text, data=data)
@@ -122,8 +121,11 @@ def _ticks(steps: Ticks, pairs: Sequence[Pair]) -> Iterator[Note]:
 
 
 def _rounds(paired: Sequence[Paired]) -> Iterator[Note]:
-    known = {*paired[0].pairs, *(identity for _, identity in paired[0].unpaired)}
-    for number, one in enumerate(paired[1:], 2):
+    first, *later = paired
+    if not later:
+        return
+    known = {*first.pairs, *(identity for _, identity in first.unpaired)}
+    for number, one in enumerate(later, 2):
         new = {*one.pairs, *(identity for _, identity in one.unpaired)} - known
         if new:
             text = f"round {number} shows {_rows(len(new))} that round 1 does not; left out"
@@ -135,6 +137,13 @@ def _logs(rounds: Sequence[tuple[RunLog, RunLog]]) -> Iterator[Note]:
         for side, log in zip(SIDES, both, strict=True):
             for note in log.notes:
                 yield note if note.side else replace(note, side=side)
+
+
+def _median(values: Sequence[float]) -> float:
+    # The statistics module's, without what importing that costs every comparison.
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    return (ordered[middle] + ordered[~middle]) / 2
 
 
 def _rows(count: int) -> str:

@@ -20,6 +20,9 @@ HOST_BOUND_MODES = frozenset({"operator", "wrapper"})
 the same on both sides. In kernel mode it is not: a graph-timing plug-in leaves no trace."""
 
 
+_NO_INPUTS = (None, None)
+
+
 @dataclass(frozen=True, slots=True)
 class Obstacle:
     """Why two sound rows are not divided: one of ``flagkit.model.REASONS``, and the detail."""
@@ -57,11 +60,11 @@ def pair_flags(before: Row, after: Row) -> tuple[str, ...]:
     flags = dict.fromkeys((*before.flags, *after.flags)) if before.flags or after.flags else {}
     if "rebuilt" in (before.certificate, after.certificate):
         flags["rebuilt"] = None
-    for row in (before, after):
-        if row.inputs is not None and row.inputs.mutated:
+    inputs = (before.inputs, after.inputs)
+    if inputs != _NO_INPUTS:
+        if any(one is not None and one.mutated for one in inputs):
             flags["mutated-inputs"] = None
-    for row in (before, after):
-        if row.inputs is not None and row.inputs.unseen:
+        if any(one is not None and one.unseen for one in inputs):
             flags["unseen-inputs"] = None
     if before.regime.fell_back or after.regime.fell_back:
         flags["fallback"] = None
@@ -74,6 +77,12 @@ def regime_unknown(row: Row) -> bool:
 
 
 def _mixed(before: Row, after: Row) -> str:
+    if (
+        before.regime is after.regime
+        and before.mode == after.mode
+        and before.level == after.level
+    ):
+        return ""
     for name, one, other in (
         ("mode", before.mode, after.mode),
         ("level", before.level, after.level),

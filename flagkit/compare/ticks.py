@@ -7,6 +7,7 @@ cause. The step is not documented by the vendors and differs between driver vers
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -40,11 +41,25 @@ def infer_tick_ns(latencies_ms: Iterable[float]) -> int | None:
 
     None where there are too few, or no common step.
     """
-    distinct = {round(ms * NS_PER_MS) for ms in latencies_ms if 0 < ms < LONGEST_LATENCY_MS}
-    values = sorted(distinct)[:MOST]
+    return _step(_shortest(latencies_ms))
+
+
+def _shortest(latencies_ms: Iterable[float]) -> list[int]:
+    """The distinct latencies that are looked at, in ns."""
+    values: list[int] = []
+    for ms in sorted(ms for ms in latencies_ms if 0 < ms < LONGEST_LATENCY_MS):
+        ns = round(ms * NS_PER_MS)
+        if not values or ns != values[-1]:
+            values.append(ns)
+        if len(values) == MOST:
+            break
+    return values
+
+
+def _step(values: Sequence[int]) -> int | None:
     if len(values) < FEWEST:
         return None
-    for step in range(LONGEST_NS, SHORTEST_NS - 1, -1):
+    for step in range(_longest(values), SHORTEST_NS - 1, -1):
         if _fits(values, step):
             return step
     return None
@@ -66,10 +81,10 @@ class Ticks:
 
 def infer_ticks(before: RunLog, after: RunLog) -> Ticks:
     """Each side's step; both sides together where each alone tells too little."""
-    mine, other = (list(_latencies(log)) for log in (before, after))
-    found = Ticks(before_ns=infer_tick_ns(mine), after_ns=infer_tick_ns(other))
+    mine, other = (_shortest(_latencies(log)) for log in (before, after))
+    found = Ticks(before_ns=_step(mine), after_ns=_step(other))
     if found.step_ms is None:
-        both = infer_tick_ns([*mine, *other])
+        both = _step(sorted({*mine, *other})[:MOST])
         return Ticks(before_ns=both, after_ns=both)
     return found
 
@@ -86,17 +101,29 @@ def within_one_tick(before: Row, after: Row, tick: float) -> bool:
     return abs(before.latency_ms - after.latency_ms) <= tick + 1.0 / NS_PER_MS
 
 
-def _latencies(log: RunLog) -> Iterable[float]:
-    for row in log.rows:
-        if len(row.samples_ms) > 1 or row.status != "ok":
-            continue
-        for value in (row.latency_ms, row.baseline_ms):
-            if value is not None:
-                yield value
+def _latencies(log: RunLog) -> set[float]:
+    rows = [row for row in log.rows if row.status == "ok" and len(row.samples_ms) <= 1]
+    shown = {row.latency_ms for row in rows}
+    shown.update([row.baseline_ms for row in rows])
+    return {value for value in shown if value is not None}
+
+
+def _longest(values: Sequence[int]) -> int:
+    """No step above it fits *values*.
+
+    A step divides what both values of a pair have in common unless one of them is off it,
+    so that at most as many pairs as values may be off can have less in common than a step.
+    """
+    common = sorted(map(math.gcd, values[::2], values[1::2]))
+    return min(LONGEST_NS, common[_allowed_off(values)])
+
+
+def _allowed_off(values: Sequence[int]) -> int:
+    return int(len(values) * (1 - ON_STEP))
 
 
 def _fits(values: Sequence[int], step: int) -> bool:
-    allowed_off = int(len(values) * (1 - ON_STEP))
+    allowed_off = _allowed_off(values)
     off = 0
     for value in values:
         if value % step:

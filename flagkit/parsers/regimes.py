@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from flagkit.compare.sizes import normalise_op
 from flagkit.model import UNKNOWN, Note, Regime
+from flagkit.parsers.rows import UNKNOWN_REGIME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -60,7 +61,7 @@ def kept_mode(mode: str) -> str:
 
 def regime_of_mode(mode: str) -> Regime:
     """What the mode alone tells. Kernel mode tells nothing: a plug-in may have timed it."""
-    return _BY_MODE.get(mode, Regime())
+    return _BY_MODE.get(mode, UNKNOWN_REGIME)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

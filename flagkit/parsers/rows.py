@@ -8,6 +8,7 @@ from flagkit.compare.sizes import normalise_dtype, normalise_op, size_key
 from flagkit.model import UNKNOWN, Inputs, Plan, Regime, Row, RowKey, Source, is_latency
 
 UNKNOWN_REGIME = Regime()
+"""One for all rows of which nothing is told: what is the same need not be compared."""
 
 
 def number(text: str) -> float | None:

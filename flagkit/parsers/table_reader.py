@@ -21,7 +21,7 @@ from flagkit.parsers.regimes import (
     regime_line,
     regime_of_mode,
 )
-from flagkit.parsers.rows import make_row
+from flagkit.parsers.rows import UNKNOWN_REGIME, make_row
 from flagkit.parsers.speedup_lines import PREFIX, read_line
 from flagkit.parsers.stream import Wanted, as_lines
 from flagkit.parsers.titles import read_title
@@ -71,7 +71,7 @@ class TableReader:
         self._file = source
         self._session = pytest_output.Session(source)
         self._regimes: dict[str, Regime] = {}
-        self._regime = Regime()
+        self._regime = UNKNOWN_REGIME
         self._table = OpenTable()
         self._fast: FastRows | None = None
         self._pending_title = ""
@@ -309,7 +309,7 @@ class TableReader:
     def _close(self) -> None:
         """The table is over: rows that come without a new title belong to no operator."""
         self._table.begin(None)
-        self._regime = self._regimes.get("", Regime())
+        self._regime = self._regimes.get("", UNKNOWN_REGIME)
 
     def _end(self, cut: bool, last: bytes) -> Iterator[Row | Damaged | Note]:
         if self._wrapped is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from flagkit import hookimpl
@@ -50,9 +51,9 @@ class CsvReporter:
     def render(self, reports: Sequence[RangeReport], options: Mapping[str, Any]) -> str:
         """A header line and one line a row, in ``\\n`` line ends."""
         out = io.StringIO()
-        writer = csv.DictWriter(out, COLUMNS, restval="", lineterminator="\n")
+        writer = csv.writer(out, lineterminator="\n")
         if not options.get("no_header"):
-            writer.writeheader()
+            writer.writerow(COLUMNS)
         for report in reports:
             writer.writerows(_lines(report))
         return out.getvalue()
@@ -70,54 +71,66 @@ def flagkit_reporter() -> Reporter:
     return CsvReporter()
 
 
-def _lines(report: RangeReport) -> Iterator[dict[str, str]]:
+_repeated = lru_cache(maxsize=1 << 10)(cell)
+"""For what stands in many rows: operators, dtypes, modes."""
+
+
+def _lines(report: RangeReport) -> Iterator[tuple[str, ...]]:
+    label = cell(report.label)
     for pair in report.pairs:
-        yield {"label": cell(report.label), **_paired(pair)}
+        yield (label, *_paired(pair))
     for entry in report.unpaired:
-        yield {"label": cell(report.label), **_unpaired(entry)}
+        yield (label, *_unpaired(entry))
 
 
-def _paired(pair: Pair) -> dict[str, str]:
+def _paired(pair: Pair) -> tuple[str, ...]:
     before, after = pair.before, pair.after
-    rounds = pair.rounds if len(pair.rounds) > 1 else ()
-    return {
-        "op": cell(before.key.op),
-        "dtype": cell(before.key.dtype),
-        "size_detail": cell(before.size_detail),
-        "size_key": cell(before.key.size_key),
-        "occurrence": str(before.key.occurrence),
-        "state": "paired",
-        "before_ms": _number(before.latency_ms),
-        "after_ms": _number(after.latency_ms),
-        "speedup_percent": _number(pair.speedup_percent),
-        "regime": cell(pair.regime),
-        "mode": cell(before.mode),
-        "level": cell(before.level),
-        "flags": cell(" ".join(pair.flags)),
+    key, rounds = before.key, pair.rounds
+    return (
+        _repeated(key.op),
+        _repeated(key.dtype),
+        cell(before.size_detail),
+        cell(key.size_key),
+        str(key.occurrence),
+        "paired",
+        "",
+        _number(before.latency_ms),
+        _number(after.latency_ms),
+        _number(pair.speedup_percent),
+        _repeated(pair.regime),
+        _repeated(before.mode),
+        _repeated(before.level),
+        _repeated(" ".join(pair.flags)),
         # In brackets, since a list that starts with a sign would be a formula.
-        "rounds_percent": f"[{' '.join(_number(one) for one in rounds)}]" if rounds else "",
-    }
+        f"[{' '.join(map(_number, rounds))}]" if len(rounds) > 1 else "",
+        "",
+    )
 
 
-def _unpaired(entry: Unpaired) -> dict[str, str]:
-    line = {"state": entry.reason, "side": entry.side, "detail": cell(entry.detail)}
+def _unpaired(entry: Unpaired) -> tuple[str, ...]:
+    state = (entry.reason, entry.side)
     row = entry.row
     if row is None:
         assert entry.damaged is not None
-        return {**line, "size_detail": cell(entry.damaged.text)}
-    return {
-        **line,
-        "op": cell(row.key.op),
-        "dtype": cell(row.key.dtype),
-        "size_detail": cell(row.size_detail),
-        "size_key": cell(row.key.size_key),
-        "occurrence": str(row.key.occurrence),
-        f"{entry.side}_ms": _number(row.latency_ms),
-        "regime": cell(row.regime.label),
-        "mode": cell(row.mode),
-        "level": cell(row.level),
-        "flags": cell(" ".join(row.flags)),
-    }
+        none = ("",) * 8
+        return ("", "", cell(entry.damaged.text), "", "", *state, *none, cell(entry.detail))
+    key, latency = row.key, _number(row.latency_ms)
+    return (
+        _repeated(key.op),
+        _repeated(key.dtype),
+        cell(row.size_detail),
+        cell(key.size_key),
+        str(key.occurrence),
+        *state,
+        *((latency, "") if entry.side == "before" else ("", latency)),
+        "",
+        _repeated(row.regime.label),
+        _repeated(row.mode),
+        _repeated(row.level),
+        _repeated(" ".join(row.flags)),
+        "",
+        cell(entry.detail),
+    )
 
 
 def _number(value: float | None) -> str:
