@@ -147,7 +147,7 @@ def test_versions_import_nothing() -> None:
         "assert not {'torch', 'numpy', 'triton', 'flag_gems'} & set(sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert "triton" in done.stdout
+    assert "numpy" in done.stdout
 
 
 def test_versions_of_loaded_modules_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
