@@ -7,8 +7,9 @@ import enum
 import os
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import metadata
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import pluggy
 
@@ -75,6 +76,13 @@ class Status:
     problem: str = ""
 
 
+class _Offer(NamedTuple):
+    """An entry point and who offers it."""
+
+    point: metadata.EntryPoint
+    provider: Provider
+
+
 class Registry:
     """The installed plug-ins of every kind.
 
@@ -93,18 +101,18 @@ class Registry:
             blocked = os.environ.get("FLAGKIT_BLOCK", "").split(",")
         self._blocked = {_normal(name) for name in blocked if name.strip()}
         self._entry_points = entry_points
-        self._found: dict[Kind, dict[str, list[metadata.EntryPoint]]] | None = None
+        self._found: dict[Kind, dict[str, list[_Offer]]] | None = None
         self._loaded: dict[tuple[Kind, str], object] = {}
         self._manager = pluggy.PluginManager("flagkit")
         self._manager.add_hookspecs(hookspecs)
 
     def names(self, kind: Kind) -> list[str]:
         """Every name on offer, sorted. Imports no plug-in."""
-        return sorted(self._points(kind))
+        return sorted(self._offers(kind))
 
     def provider(self, kind: Kind, name: str) -> Provider:
         """Who offers *name*. Raises for an unknown name or one offered twice."""
-        return _provider(kind, self._point(kind, name))
+        return self._offer(kind, name).provider
 
     def backend(self, name: str) -> interfaces.Backend:
         """The backend called *name*; raises :class:`flagkit.errors.PluginError`."""
@@ -125,22 +133,22 @@ class Registry:
     def get(self, kind: Kind, name: str) -> object:
         """Load one plug-in, once; raises :class:`flagkit.errors.PluginError`."""
         if (kind, name) not in self._loaded:
-            self._loaded[kind, name] = self._load(kind, self._point(kind, name))
+            self._loaded[kind, name] = self._load(kind, self._offer(kind, name))
         return self._loaded[kind, name]
 
     def check(self, kinds: Iterable[Kind] = tuple(Kind)) -> Iterator[Status]:
         """Load every plug-in, one at a time, and say what is wrong with each."""
         for kind in kinds:
-            for name, points in sorted(self._points(kind).items()):
+            for name, offers in sorted(self._offers(kind).items()):
                 summary = problem = ""
                 try:
                     summary = str(getattr(self.get(kind, name), "summary", ""))
                 except errors.PluginError as error:
                     problem = str(error)
-                for point in points:
-                    yield Status(provider=_provider(kind, point), summary=summary, problem=problem)
+                for offer in offers:
+                    yield Status(provider=offer.provider, summary=summary, problem=problem)
 
-    def _points(self, kind: Kind) -> dict[str, list[metadata.EntryPoint]]:
+    def _offers(self, kind: Kind) -> dict[str, list[_Offer]]:
         if self._found is None:
             points = self._entry_points
             if points is None:
@@ -148,34 +156,41 @@ class Registry:
             self._found = self._collect(points)
         return self._found[kind]
 
-    def _collect(
-        self, points: metadata.EntryPoints
-    ) -> dict[Kind, dict[str, list[metadata.EntryPoint]]]:
-        found: dict[Kind, dict[str, list[metadata.EntryPoint]]] = {kind: {} for kind in Kind}
+    def _collect(self, points: metadata.EntryPoints) -> dict[Kind, dict[str, list[_Offer]]]:
+        found: dict[Kind, dict[str, list[_Offer]]] = {kind: {} for kind in Kind}
+        # A distribution reads and parses its metadata each time that it is asked for its name.
+        called = lru_cache(maxsize=None)(_name_and_version)
         for kind, by_name in found.items():
             for point in points.select(group=kind.group):
-                provider = _provider(kind, point)
+                distribution, version = called(point.dist)
+                provider = Provider(
+                    kind=kind,
+                    name=point.name,
+                    module=point.module,
+                    distribution=distribution,
+                    version=version,
+                )
                 if _normal(provider.distribution) in self._blocked:
                     continue
                 same = by_name.setdefault(point.name, [])
                 # One distribution can be on the path twice (a checkout beside its wheel).
-                if not any(_provider(kind, other) == provider for other in same):
-                    same.append(point)
+                if not any(other.provider == provider for other in same):
+                    same.append(_Offer(point, provider))
         return found
 
-    def _point(self, kind: Kind, name: str) -> metadata.EntryPoint:
-        points = self._points(kind).get(name, [])
-        if not points:
+    def _offer(self, kind: Kind, name: str) -> _Offer:
+        offers = self._offers(kind).get(name, [])
+        if not offers:
             known = self.names(kind)
             close = difflib.get_close_matches(name, known, n=2)
             raise errors.UnknownPluginError(kind.value, name, known, close)
-        if len(points) > 1:
-            providers = sorted(str(_provider(kind, point)) for point in points)
+        if len(offers) > 1:
+            providers = sorted(str(offer.provider) for offer in offers)
             raise errors.PluginConflictError(kind.value, name, providers)
-        return points[0]
+        return offers[0]
 
-    def _load(self, kind: Kind, point: metadata.EntryPoint) -> object:
-        provider = str(_provider(kind, point))
+    def _load(self, kind: Kind, offer: _Offer) -> object:
+        point, provider = offer.point, str(offer.provider)
         try:
             plugin = point.load()
         except (Exception, SystemExit) as cause:
@@ -218,15 +233,10 @@ def contract_problem(kind: Kind, name: str, found: object) -> str:
     return ""
 
 
-def _provider(kind: Kind, point: metadata.EntryPoint) -> Provider:
-    dist = point.dist
-    return Provider(
-        kind=kind,
-        name=point.name,
-        module=point.module,
-        distribution=dist.name if dist else "(no distribution)",
-        version=dist.version if dist else "0",
-    )
+def _name_and_version(distribution: metadata.Distribution | None) -> tuple[str, str]:
+    if distribution is None:
+        return "(no distribution)", "0"
+    return distribution.name, distribution.version
 
 
 def _normal(name: str) -> str:
