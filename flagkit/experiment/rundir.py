@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -110,18 +111,35 @@ def write_json(path: Path, data: Mapping[str, Any]) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write *text* whole or not at all; raises :class:`RunError` in one line."""
+    """Write *text* whole or not at all; raises :class:`RunError` in one line.
+
+    A link is followed. A pipe or a device is written to as it is, never replaced by a file.
+    """
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        path = path.resolve()
+        if path.exists() and not path.is_file():
+            with path.open("w", encoding="utf-8", newline="\n") as stream:
+                stream.write(text)
+            return
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:200]}.")
         try:
             with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
-            Path(name).chmod(0o644)
+            Path(name).chmod(_mode_of(path))
             Path(name).replace(path)
         except BaseException:
             Path(name).unlink(missing_ok=True)
             raise
     except OSError as error:
         raise RunError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _mode_of(path: Path) -> int:
+    """The mode of a file that exists, else what the user's mask leaves of a new one."""
+    if path.exists():
+        return stat.S_IMODE(path.stat().st_mode)
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return 0o666 & ~mask

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -112,3 +113,28 @@ def test_a_receipt_shows_no_secret() -> None:
     }
     kept = allowed_environment(environ, {"ODD": "2"})
     assert kept == {"FLAGTREE_RLC_ENHANCE": "1", "ODD": "2", "TRITON_CACHE_DIR": "c"}
+
+
+def test_text_goes_through_a_link_and_into_a_pipe_and_replaces_neither(tmp_path: Path) -> None:
+    (tmp_path / "target").write_text("old")
+    (tmp_path / "target").chmod(0o640)
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    write_text(tmp_path / "link", "new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "target").read_text() == "new"
+    assert (tmp_path / "target").stat().st_mode & 0o777 == 0o640
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    write_text(tmp_path / "pipe", "new")
+    assert os.read(reader, 100) == b"new"
+    os.close(reader)
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_a_new_file_is_as_private_as_the_user_wants(tmp_path: Path) -> None:
+    mask = os.umask(0o077)
+    try:
+        write_text(tmp_path / "report", "text")
+    finally:
+        os.umask(mask)
+    assert (tmp_path / "report").stat().st_mode & 0o777 == 0o600
