@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -78,7 +79,15 @@ def cli() -> None:
 
 def main(args: Sequence[str] | None = None) -> None:
     """Run the command and exit. The one place that turns an error into an exit code."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # A benchmark has a process group of its own: it must not outlive its terminal.
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _interrupt)
     sys.exit(_run(args))
+
+
+def _interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
 
 
 def _run(args: Sequence[str] | None) -> int:

@@ -29,12 +29,13 @@ class Outcome:
     exit: int
     seconds: float
     timed_out: bool = False
+    timeout_s: float | None = None
 
     @property
     def problem(self) -> str:
         """What went wrong with the process itself, for people; empty if nothing."""
         if self.timed_out:
-            return f"timed out after {self.seconds:.0f} s (--timeout)"
+            return f"timed out after {self.timeout_s:g} s (--timeout)"
         if self.exit < 0:
             try:
                 name = signal.Signals(-self.exit).name
@@ -90,12 +91,19 @@ def run_child(
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     child.wait(TICK_S)
         finally:
-            end_group(child)
-            pump.finish()
+            try:
+                end_group(child)
+            finally:
+                pump.finish()
     tick()
     if pump.error is not None:
         raise RunError(f"cannot write {log}: {pump.error.strerror or pump.error}")
-    return Outcome(exit=child.returncode, seconds=time.monotonic() - started, timed_out=timed_out)
+    return Outcome(
+        exit=child.returncode,
+        seconds=time.monotonic() - started,
+        timed_out=timed_out,
+        timeout_s=timeout_s,
+    )
 
 
 class _Pump:
@@ -117,6 +125,8 @@ class _Pump:
             except OSError as error:
                 self.error = error
                 return
+            except ValueError:
+                return  # closed: a process that left the group still writes
 
     def _read(self) -> bytes:
         try:
@@ -131,17 +141,22 @@ class _Pump:
 
 
 def end_group(child: subprocess.Popen[bytes]) -> None:
-    """End what is left of the child's group: interrupt, wait, kill. Idempotent."""
-    if child.poll() is None:
-        _signal(child.pid, signal.SIGINT)
-        try:
-            child.wait(GRACE_S)
-        except subprocess.TimeoutExpired:
-            _signal(child.pid, signal.SIGTERM)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                child.wait(1.0)
-    _signal(child.pid, signal.SIGKILL)  # grandchildren that outlive it
-    child.wait()
+    """End what is left of the child's group: interrupt, wait, kill. Idempotent.
+
+    A second Ctrl-C ends the waiting and kills at once.
+    """
+    try:
+        if child.poll() is None:
+            _signal(child.pid, signal.SIGINT)
+            try:
+                child.wait(GRACE_S)
+            except subprocess.TimeoutExpired:
+                _signal(child.pid, signal.SIGTERM)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    child.wait(1.0)
+    finally:
+        _signal(child.pid, signal.SIGKILL)  # grandchildren that outlive it
+        child.wait()
 
 
 def _signal(group: int, number: signal.Signals) -> None:

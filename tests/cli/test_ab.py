@@ -10,6 +10,8 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -162,7 +164,10 @@ def test_record_then_replay_then_compare(
     assert flagkit(*common, "--record", "one").code == 2
 
 
-def test_ctrl_c_ends_the_group_and_keeps_what_is_finished(suite: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_ctrl_c_ends_the_group_and_keeps_what_is_finished(
+    suite: Path, tmp_path: Path, number: signal.Signals
+) -> None:
     child = subprocess.Popen(
         [
             sys.executable,
@@ -190,7 +195,7 @@ def test_ctrl_c_ends_the_group_and_keeps_what_is_finished(suite: Path, tmp_path:
         if any('"kind":"call"' in path.read_text() for path in tmp_path.glob(journal)):
             break
         time.sleep(0.1)
-    os.kill(child.pid, signal.SIGINT)
+    os.kill(child.pid, number)
     _, err = child.communicate(timeout=60)
     assert child.returncode == 130 and "Traceback" not in err
     run = only_run(tmp_path)

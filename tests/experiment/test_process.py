@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 import time
 from typing import TYPE_CHECKING
 
 import pytest
 
 from flagkit.errors import RunError
+from flagkit.experiment import process
 from flagkit.experiment.process import run_child
 
 if TYPE_CHECKING:
@@ -100,6 +102,53 @@ def test_a_full_disk_is_one_line_and_ends_the_child(tmp_path: Path) -> None:
             cwd=tmp_path,
             log=Full(),  # type: ignore[arg-type]
         )
+
+
+def test_what_left_the_group_and_still_writes_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "GRACE_S", 0.2)
+    code = (
+        "import os, time\n"
+        "print('early', flush=True)\n"
+        "if os.fork() == 0:\n"
+        "    os.setsid(); time.sleep(1); os.write(1, b'late')\n"
+    )
+    threads = threading.active_count()
+    outcome, text = child(tmp_path, code)
+    assert outcome.exit == 0 and text == b"early\n"
+    for _ in range(100):
+        if threading.active_count() <= threads:
+            break
+        time.sleep(0.05)  # a thread that raised would be a warning, which fails the test
+
+
+def test_a_second_interrupt_kills_at_once(tmp_path: Path) -> None:
+    code = (
+        "import os, signal, time\n"
+        "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "print(os.getpid(), flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    log = tmp_path / "run.log"
+    pressed: list[float] = []
+
+    def press() -> None:
+        if not pressed and log.read_bytes().endswith(b"\n"):
+            pressed.append(time.monotonic())
+            threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_child(
+            [sys.executable, "-c", code],
+            environ=dict(os.environ),
+            cwd=tmp_path,
+            log=log,
+            tick=press,
+        )
+    assert time.monotonic() - pressed[0] < process.GRACE_S
+    assert _gone(int(log.read_bytes()))
 
 
 def _gone(pid: int) -> bool:
