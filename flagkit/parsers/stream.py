@@ -26,6 +26,10 @@ MAX_LINE = 1 << 24
 _UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
+_HOLE = re.compile(rb"(?<![\n\0])\0{8,}")
+_LOST = "\ufffd".encode()
+
+
 class Wanted:
     """What a parser waits for: texts anywhere in a line, and a pattern for its start."""
 
@@ -125,6 +129,9 @@ def _whole_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
 def utf8_blocks(head: bytes, read: Callable[[int], bytes]) -> Iterator[bytes]:
     """The file's bytes as UTF-8 (or as they are), byte-order marks and NUL bytes dropped.
 
+    A run of NUL bytes within a line is a hole where text is lost: U+FFFD stands there, so
+    that what is left on both sides never joins into a number or a row.
+
     :param head: the bytes already read from its start.
     :param read: gives the next bytes, as a file's ``read``.
     """
@@ -134,11 +141,17 @@ def utf8_blocks(head: bytes, read: Callable[[int], bytes]) -> Iterator[bytes]:
         decoder = codecs.getincrementaldecoder(encoding)("replace")
         blocks = (decoder.decode(block).encode("utf-8", "replace") for block in blocks)
     first = True
+    at_line_start = True
     for block in blocks:
         if first and block:
             block = block.removeprefix(codecs.BOM_UTF8)
             first = False
-        yield block.replace(b"\0", b"") if b"\0" in block else block
+        if b"\0" in block:
+            block = block.lstrip(b"\0") if at_line_start else block
+            block = _HOLE.sub(_LOST, block).replace(b"\0", b"")
+        if block:
+            at_line_start = block.endswith(b"\n")
+        yield block
 
 
 def utf8_head(head: bytes) -> bytes:

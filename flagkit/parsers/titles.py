@@ -9,7 +9,7 @@ from flagkit.model import UNKNOWN
 from flagkit.parsers.layouts import Layout
 
 _TITLE = re.compile(
-    r"Operator(?P<colon>:)? (?P<op>\S+(?: backward)?) {1,2}Performance Test \((?P<args>[^()]*)\)"
+    r"Operator(?P<colon>:)? (?P<op>[^\s\ufffd]+(?: backward)?) {1,2}Performance Test \((?P<args>[^()]*)\)"
 )
 _BARE_DTYPE = re.compile(r"torch\.\w+|None")
 _VALUE = re.compile(r"[\w.:-]+")

@@ -211,3 +211,31 @@ def test_a_title_above_a_markdown_table_is_no_printed_table(log) -> None:  # typ
         "| Size Detail | Torch Latency (ms) | Gems Latency (ms) |\n|---|---|---|\n| [1] | 0.5 | 0.25 |\n"
     )
     assert [r.key.text() for r in read_log(log(text), PARSERS).rows] == ["gelu torch.float16 [1]"]
+
+
+def test_a_hole_in_a_file_never_joins_what_stands_on_both_sides_of_it(tmp_path: Path) -> None:
+    hole = "\0" * 64
+    detail = '{"shape_detail": [[SIZE]], "latency": 0.0123456}'
+    items = ", ".join(detail.replace("SIZE", str(size)) for size in (64, 128, 256))
+    record = '[INFO] {"op_name": "abs", "dtype": "torch.float16", "result": [' + items + "]}\n"
+    first, second = record.index("3456"), record.index("3456", record.index("[[128]]"))
+    path = tmp_path / "run.log"
+    path.write_text(record[:first] + hole + record[second:] + RECORD)
+    log = read_log(path, PARSERS)
+    assert [row.latency_ms for row in log.rows] == [0.25]
+    assert len(log.damaged) == 1
+
+    rows = ROW + ROW.replace("64, 64", "64, 32").replace("0.250000", "0.350000")
+    at = rows.index("0.250000")
+    table = TABLE.replace(ROW, rows[:at] + hole + rows[at + len(ROW) :] + ROW)
+    path.write_text(table)
+    log = read_log(path, PARSERS)
+    assert [row.size_detail for row in log.rows] == ["[torch.Size([64, 64])]"]
+    assert len(log.damaged) == 1
+
+
+def test_a_hole_before_a_line_costs_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "run.log"
+    path.write_text("\0" * 4096 + TABLE.replace(ROW, ROW + "\0" * 512 + ROW))
+    log = read_log(path, PARSERS)
+    assert len(log.rows) == 2 and not log.damaged
