@@ -59,20 +59,38 @@ class Found:
 def by_operator(path: Path, registry: Registry, parser: str | None) -> dict[str, Found]:
     """The logs of a directory of runs, taken apart and put together by operator.
 
-    Raises :class:`InputError` if there is no run in it, or if it is a campaign, which has
-    both sides of each operator.
+    Raises :class:`InputError` if there is no run in it, if there is a campaign, which has
+    both sides of each operator, or if two runs show the same row: which of them a row of
+    the other directory belongs to, only their order would tell.
     """
     refuse_campaign(path)
     found: dict[str, Found] = {}
     for run in runs(path):
+        for folder in run.parents:
+            if folder == path or path not in folder.parents:
+                break
+            refuse_campaign(folder)
         for op, part in split(read_any(run, registry, parser)).items():
             if op in found:
+                _refuse_same_rows(path, op, found[op].log, part)
                 found[op] = Found(log=join(found[op].log, part))
             else:
                 found[op] = Found(log=part, side=run if is_side(run) else None)
     if not found:
         raise InputError(f"{path}: no runs there: no */{LOG} and no {JOURNAL}")
     return found
+
+
+def _refuse_same_rows(path: Path, op: str, one: RunLog, other: RunLog) -> None:
+    keys, others = (
+        {(row.key.dtype, row.key.size_key, row.key.node) for row in log.rows}
+        for log in (one, other)
+    )
+    if keys & others:
+        raise InputError(
+            f"{path}: {op!r} was run more than once there: {one.source} and {other.source} show "
+            "the same rows; compare single runs, further ones with --round BEFORE AFTER"
+        )
 
 
 def refuse_campaign(path: Path) -> None:

@@ -194,6 +194,31 @@ TABLE = (
 )
 
 
+def test_rows_of_two_runs_are_never_told_apart_by_their_order(
+    flagkit: Callable[..., Done], tmp_path: Path
+) -> None:
+    for side in ("a", "b"):
+        for run in ("1", "2"):
+            (tmp_path / side / run).mkdir(parents=True)
+            (tmp_path / side / run / "run.log").write_text(TABLE)
+    done = flagkit("compare", "a", "b")
+    assert done.code == 1
+    assert "'gelu' was run more than once there: a/1/run.log and a/2/run.log" in done.err
+
+
+def test_a_campaign_in_a_directory_of_runs_is_no_side(
+    flagkit: Callable[..., Done], tmp_path: Path
+) -> None:
+    for side in ("before", "after"):
+        folder = tmp_path / "a" / "campaign" / "gelu" / side
+        folder.mkdir(parents=True)
+        (folder / "run.log").write_text(TABLE)
+    (tmp_path / "a" / "campaign" / "campaign.json").write_text('{"request": {"switch": "rlc"}}')
+    done = flagkit("compare", "a", "a")
+    assert done.code == 1
+    assert "a/campaign is a campaign with both sides in it" in done.err
+
+
 def test_a_directory_of_plain_logs_is_as_good_as_the_logs(
     flagkit: Callable[..., Done], tmp_path: Path
 ) -> None:
