@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 MAX_ENTRY = 1 << 26
 """Characters of one entry; no operator's results are as long."""
 
+_BLANKS = re.compile(r"\s*")
 _KEY = re.compile(r'(?P<indent>[ \t]+)(?P<key>"(?:[^"\\]|\\.)*")\s*:\s*')
 
 
@@ -35,19 +36,25 @@ class Entry:
 
 
 def entries(lines: Iterable[bytes]) -> Iterator[Entry]:
-    """Read an indented object entry by entry, any other document as a whole."""
+    """Read an indented object entry by entry, any other document as a whole.
+
+    Reports written one behind another are read one after another.
+    """
     numbered = ((number, text_of(line)) for number, line in enumerate(lines, 1))
+    seen = False
     for number, text in numbered:
         bare = text.strip()
         if not bare or bare.startswith("#"):
             continue
+        if seen and bare[0] not in "{[":
+            continue
+        seen = True
         second = next(numbered, None) if bare == "{" else None
         found = _KEY.match(second[1]) if second else None
         if second and found:
             yield from _indented(found["indent"], second, numbered)
         else:
             yield from _whole(text + (second[1] if second else ""), number, numbered)
-        return
 
 
 def _indented(
@@ -93,11 +100,29 @@ def _whole(first: str, line: int, numbered: Iterator[tuple[int, str]]) -> Iterat
             return
         pieces.append(text)
     text = "".join(pieces)
-    try:
-        value, _ = decode(text, len(text) - len(text.lstrip()))
-    except ValueError:
-        yield Entry(line=line, text=text[:500], problem="it is no whole JSON document", cut=True)
-        return
+    start = _blank_end(text, 0)
+    while True:
+        try:
+            value, stop = decode(text, start)
+        except ValueError:
+            problem = "it is no whole JSON document"
+            yield Entry(line=line, text=text[start:][:500], problem=problem, cut=True)
+            return
+        yield from _members(value, line)
+        line += text.count("\n", start, stop)
+        start = _blank_end(text, stop)
+        line += text.count("\n", stop, start)
+        if text[start : start + 1] not in ("{", "["):
+            return
+
+
+def _blank_end(text: str, start: int) -> int:
+    found = _BLANKS.match(text, start)
+    return found.end() if found else start
+
+
+def _members(value: Any, line: int) -> Iterator[Entry]:
+    """The entries of one document."""
     if isinstance(value, dict) and "op_name" not in value:
         for name, one in value.items():
             yield Entry(name=name, value=one, line=line)

@@ -143,3 +143,14 @@ def test_claims() -> None:
     assert not parser.claims(b'{"kind": "start", "reason": ""}\n', Path("x"))
     assert not parser.claims(b'[INFO] {"op_name": "abs"}\n', Path("x"))
     assert not parser.claims(b'{"a": 1}', Path("x"))
+
+
+def test_reports_one_behind_another() -> None:
+    reports = {"abs": entry(result())}, {"relu": entry(result("relu"))}
+    for indent in (2, None):
+        text = "\n".join(json.dumps(report, indent=indent) for report in reports) + "\n$ exit\n"
+        found = facts(text)
+        assert [f.key.op for f in found if isinstance(f, Row)] == ["abs", "relu"], indent
+        assert len(found) == 2
+    cut = json.dumps(reports[0]) + "\n" + json.dumps(reports[1])[:60]
+    assert [type(fact) for fact in facts(cut)] == [Row, Damaged, Note]
