@@ -47,9 +47,10 @@ _PREFIX = re.compile(r"(?:[^\t]{1,200}\t[^\t]{1,200}\t)?\ufeff?\d{4}-\d\d-\d\dT[
 _START = rb"(?:Operator_Speedup|S(?:UCCESS|tatus|ize )|" + pytest_output.START + rb")"
 _ESCAPE = rb"\x1b\[[0-9;?]*[A-Za-z]"
 _WANTED = Wanted(
-    # Lines of plug-ins can follow a file name that pytest has printed.
+    # Lines of plug-ins can follow a file name that pytest has printed, and rows anything.
     (
         b"Performance Test",
+        b"SUCCESS   ",
         MARKER.encode(),
         FLAGKIT_LINE.encode(),
         OLDER_LINE.encode(),

@@ -522,3 +522,17 @@ def test_tab_separated_lines_of_one_vendor() -> None:
         ("abs", "2048", 0.5, 1.5e-05),
     ]
     assert len(damaged(text)) == 1
+
+
+@pytest.mark.parametrize("front", ["50%|##    | 1/2\r", "\x1b[0m\x1b[1m  ", "\r        \r"])
+def test_a_row_far_below_its_title_is_read_whatever_was_written_over(front: str) -> None:
+    noise = "autotuning ...\n" * 200
+    text = table(row(SIZES[0], 0.5, 0.25, 2.0), noise, front + row(SIZES[1], 0.1, 0.2, 0.5))
+    assert short(text) == GELU
+
+
+def test_a_row_glued_far_below_its_title_is_damaged_not_lost() -> None:
+    noise = "autotuning ...\n" * 200
+    text = table(row(SIZES[0], 0.5, 0.25, 2.0), noise, "worker 3: " + row(SIZES[1], 0.1, 0.2, 0.5))
+    assert short(text) == GELU[:1]
+    assert [one.source.line for one in damaged(text)] == [206]
