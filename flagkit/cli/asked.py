@@ -21,7 +21,11 @@ def measuring_options(command: Any) -> Any:
     """What ``ab`` and ``run`` share: what is measured, and how."""
     for option in (
         click.option(
-            "--timeout", "timeout_s", type=float, metavar="S", help="End one side after S seconds."
+            "--timeout",
+            "timeout_s",
+            type=click.FloatRange(min=0, min_open=True),
+            metavar="S",
+            help="End one side after S seconds.",
         ),
         click.option(
             "--bench-arg",
@@ -31,7 +35,9 @@ def measuring_options(command: Any) -> Any:
             help="A further argument for the benchmark's pytest, on both sides; repeatable.",
         ),
         click.option("--seed", type=int, default=0, show_default=True, help="Of every test."),
-        click.option("--device", type=int, default=0, show_default=True, help="Device number."),
+        click.option(
+            "--device", type=click.IntRange(0), default=0, show_default=True, help="Device number."
+        ),
         click.option(
             "--control",
             type=click.Choice(["none", "torch"]),

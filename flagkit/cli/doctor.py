@@ -17,7 +17,9 @@ from flagkit.plugins import Kind
 @click.command(name="doctor")
 @click.option("--backend", type=PluginName(Kind.BACKEND), required=True, help="The device.")
 @click.option("--python", type=click.Path(path_type=Path), help="The benchmark's Python.")
-@click.option("--device", type=int, default=0, show_default=True, help="Device number.")
+@click.option(
+    "--device", type=click.IntRange(0), default=0, show_default=True, help="Device number."
+)
 @click.pass_context
 def command(ctx: click.Context, backend: str, python: Path | None, device: int) -> int:
     """Say what is installed, what would be used and what is missing.

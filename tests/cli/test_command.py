@@ -149,6 +149,14 @@ def test_nothing_paired_is_never_no_change(flagkit: Callable[..., Done], tmp_pat
     assert "missing" in done.out
 
 
+@pytest.mark.parametrize("option", [("--timeout", "0"), ("--timeout", "-1"), ("--device", "-1")])
+def test_a_number_out_of_range_is_a_usage_error(
+    flagkit: Callable[..., Done], option: tuple[str, str]
+) -> None:
+    done = flagkit("ab", "--switch", "aa", "--backend", "cpu", "--dry-run", *option)
+    assert done.code == 2 and option[0] in done.err and done.err.count("\n") == 1
+
+
 def test_fail_on_trips(flagkit: Callable[..., Done], tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text(TABLE)
     (tmp_path / "b.log").write_text(TABLE.replace("0.012000", "0.024000"))
