@@ -1,7 +1,7 @@
 """Normalised names: one key for one size, however a log spells it.
 
 A printed table shows Python's ``repr`` of the arguments, a record log the same as JSON.
-Both get one canonical text, compact JSON, so that they pair (design, section 4):
+Both get one canonical text, compact JSON, so that they pair:
 ``[torch.Size([64, 64]), 0.5]`` and ``[[64, 64], 0.5]`` are ``[[64,64],0.5]``.
 
 Text is untrusted: nothing is evaluated, work grows linearly, nothing is raised.

@@ -1,8 +1,8 @@
 """How rows were timed, as far as a log's own lines tell.
 
 FlagGems prints ``mode=kernel`` with or without a graph-timing plug-in. Lines that plug-ins
-print tell: flagkit's own before each table (design, section 7), an older plug-in's, and the
-marker of a row that could not be captured (domain, section 1).
+print tell: flagkit's own before each table, an older plug-in's, and the marker of a row that
+could not be captured.
 """
 
 from __future__ import annotations
