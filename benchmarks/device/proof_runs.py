@@ -1,4 +1,4 @@
-"""Runs the real command for :mod:`switch_proof`, keeps what it said and notes checks."""
+"""Runs the real command for the proofs beside it, keeps what it said and notes checks."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import argparse
-    from pathlib import Path
+    from collections.abc import Callable, Mapping
 
 KEPT = ("receipt.json", "run.log", "tuning.jsonl", "measurements.jsonl", "agent.json")
 
@@ -127,3 +129,47 @@ def said_range(report: dict[str, Any]) -> str:
     if one is None:
         return "no range"
     return f"{one['min_percent']:+.2f}..{one['max_percent']:+.2f} % of {one['rows']} rows"
+
+
+def run_parts(
+    parts: Mapping[str, tuple[float, Callable[[Part], None]]], given: argparse.Namespace
+) -> None:
+    """Run the parts *given* names, print what came out, checks last, and exit."""
+    given.out.mkdir(parents=True, exist_ok=True)
+    ends = time.monotonic() + given.limit
+    done = []
+    with tempfile.TemporaryDirectory(prefix="flagkit-proof-") as work:
+        for name in given.parts.split(","):
+            done.append(run_part(name, parts[name], given, Path(work), ends - time.monotonic()))
+            print(f"{name}: done, {ends - time.monotonic():.0f} s left", flush=True)
+    shown = [table for part in done for table in (*part.tables, "")]
+    failed = False
+    for part in done:
+        for ok, what, figures in part.checks:
+            failed |= not ok
+            shown.append(f"{'PASS' if ok else 'FAIL'}  {what:48s} {figures[:300]}")
+    text = "\n".join(shown)
+    (given.out / "summary.txt").write_text(text + "\n")
+    print(text)
+    raise SystemExit(failed)
+
+
+def run_part(
+    name: str,
+    what: tuple[float, Callable[[Part], None]],
+    given: argparse.Namespace,
+    work: Path,
+    left: float,
+) -> Part:
+    """Run one part; whatever it raises is a failed check."""
+    limit, body = what
+    part = Part(name=name, given=given, work=work, limit=min(limit, left))
+    try:
+        if left < 10:
+            raise Late("no time was left for it")
+        body(part)
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}; the last command ended: {part.last}"
+        part.check(False, f"{name} was cut short", said)
+    part.checks.append((True, f"{name}: time", f"{time.monotonic() - part.started:.0f} s"))
+    return part

@@ -18,13 +18,12 @@ import argparse
 import json
 import os
 import statistics
-import tempfile
 import time
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from proof_runs import Late, Part, lines, reports, said_range, timed_rows, tried
+from proof_runs import Part, lines, reports, run_parts, said_range, timed_rows, tried
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -223,21 +222,6 @@ PARTS: dict[str, tuple[float, Callable[[Part], None]]] = {
 """Each part with the seconds it may take."""
 
 
-def run_part(name: str, given: argparse.Namespace, work: Path, left: float) -> Part:
-    """Run one part; whatever it raises is a failed check."""
-    limit, body = PARTS[name]
-    part = Part(name=name, given=given, work=work, limit=min(limit, left))
-    try:
-        if left < 10:
-            raise Late("no time was left for it")
-        body(part)
-    except Exception as error:
-        said = f"{type(error).__name__}: {error}; the last command ended: {part.last}"
-        part.check(False, f"{name} was cut short", said)
-    part.checks.append((True, f"{name}: time", f"{time.monotonic() - part.started:.0f} s"))
-    return part
-
-
 def main() -> None:
     """Run the parts and print what came out, checks last."""
     arguments = argparse.ArgumentParser()
@@ -249,24 +233,7 @@ def main() -> None:
     given = arguments.parse_args()
     given.out = given.out.absolute()
     given.gems_root = given.gems_root.absolute()
-    given.out.mkdir(parents=True, exist_ok=True)
-    ends = time.monotonic() + given.limit
-    shown: list[str] = []
-    failed = False
-    with tempfile.TemporaryDirectory(prefix="flagkit-proof-") as work:
-        parts = []
-        for name in given.parts.split(","):
-            parts.append(run_part(name, given, Path(work), ends - time.monotonic()))
-            print(f"{name}: done, {ends - time.monotonic():.0f} s left", flush=True)
-    shown += [table for part in parts for table in (*part.tables, "")]
-    for part in parts:
-        for ok, what, figures in part.checks:
-            failed |= not ok
-            shown.append(f"{'PASS' if ok else 'FAIL'}  {what:48s} {figures[:300]}")
-    text = "\n".join(shown)
-    (given.out / "summary.txt").write_text(text + "\n")
-    print(text)
-    raise SystemExit(failed)
+    run_parts(PARTS, given)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,201 @@
+"""What the device timing claims, shown on a device by the real command.
+
+::
+
+    python benchmarks/device/timing_proof.py OUT --gems-root DIR [--parts one,views,...]
+
+``one`` and ``two`` are the same code on both sides, three rounds of half of the operators
+each, so that two cards can share the work; ``--parts one`` on the first and ``two`` on the
+second. The operators of a half run in one process, from a file that is written beside the
+results and takes FlagGems' own tests. FlagGems has to be importable: put ``DIR/src`` on
+PYTHONPATH. Checks are printed last and kept as OUT/summary.txt. Exit 1 where one failed.
+
+Seconds on one H200, about: one and two 400 each, views 65, both_levels 120, effect 120.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from proof_runs import Part, lines, reports, run_parts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+EFFECT = Path(__file__).resolve().parents[2] / "tests" / "gpu" / "known_effect"
+HALVES = {
+    "one": {
+        "gelu": ["gelu", "gelu_inplace", "gelu_backward"],
+        "softmax": ["softmax", "softmax_backward", "softmax_backward_out", "softmax_out"],
+        "layer_norm": ["layer_norm", "native_layer_norm", "layer_norm_backward"],
+        "var_mean": ["var_mean"],
+    },
+    "two": {
+        "cumsum": ["cumsum", "cumsum_out"],
+        "dropout": ["dropout", "native_dropout_backward"],
+        "topk": ["topk"],
+        "abs": ["abs"],
+        "exp": ["exp"],
+        "sigmoid": ["sigmoid", "sigmoid_backward"],
+    },
+}
+"""FlagGems' test files and the tests taken from each: 109 rows in all at core level."""
+
+FLAGGEMS = ("-p", "benchmark.conftest", "--level", "core", "--dtypes", "float16")
+LATENCY = ("--metrics", "latency")
+WORST, WITHIN_ONE = 4.0, 0.9
+"""Per cent for any row, and the share of rows within 1 per cent: medians of three rounds."""
+
+
+def suite(part: Part, half: str) -> Path:
+    """A folder whose one file takes FlagGems' tests under the mark of *half*."""
+    folder = part.work / half
+    folder.mkdir(exist_ok=True)
+    names = "".join(
+        f"from benchmark.test_{file} import {', '.join(f'test_{test}' for test in tests)}\n"
+        for file, tests in HALVES[half].items()
+    )
+    (folder / "test_taken.py").write_text(
+        f"import pytest\n{names}\npytestmark = pytest.mark.{half}\n"
+    )
+    (folder / "pytest.ini").write_text("[pytest]\nfilterwarnings =\n    ignore\n")
+    return folder
+
+
+def gems_path(part: Part) -> dict[str, str]:
+    """FlagGems' benchmark and sources importable from anywhere."""
+    found = [str(part.given.gems_root), str(part.given.gems_root / "src")]
+    return {"PYTHONPATH": os.pathsep.join([*found, os.environ.get("PYTHONPATH", "")])}
+
+
+def part_half(half: str) -> Callable[[Part], None]:
+    """The part that measures one half, the same code on both sides."""
+
+    def body(part: Part) -> None:
+        extra = [f"--bench-arg={argument}" for argument in (*FLAGGEMS, *LATENCY)]
+        options = ("--switch", "aa", "--suite", suite(part, half), "--rounds", "3")
+        _, _, run = part.ab("aa", *options, "--ops", half, *extra, **gems_path(part))
+        (report,) = reports(run)
+        off = sorted(abs(row["speedup_percent"]) for row in report["rows"])
+        fallbacks = sum("fallback" in row["flags"] for row in report["rows"])
+        share = sum(value <= 1 for value in off) / len(off)
+        said = f"{len(off)} rows, 90 % within {off[int(len(off) * 0.9)]:.2f} %"
+        part.check(off[-1] <= WORST, f"{half}: worst row", f"{off[-1]:.2f} %, {said}")
+        part.check(share >= WITHIN_ONE, f"{half}: rows within 1 %", f"{100 * share:.1f} %")
+        part.check(not fallbacks, f"{half}: fallbacks", fallbacks)
+        equal, of = equal_digests(run / half)
+        part.check(equal, f"{half}: equal input digests", of)
+        measured = seconds(run / half / "before"), seconds(run / half / "after")
+        part.check(True, f"{half}: seconds a row, before and after", measured)
+
+    return body
+
+
+def equal_digests(operator: Path) -> tuple[bool, str]:
+    """Whether every call of the first round worked on equal values."""
+    sides: list[dict[Any, Any]] = []
+    for side in ("before", "after"):
+        calls = (x for x in lines(operator / side, "measurements.jsonl") if x["kind"] == "call")
+        sides.append({(c["node"], c["call"]): (c["inputs"] or {}).get("digest") for c in calls})
+    equal = sum(sides[0].get(key) == digest for key, digest in sides[1].items())
+    return equal == len(sides[0]) == len(sides[1]), f"{equal} of {len(sides[0])}"
+
+
+def seconds(side: Path) -> float:
+    """Median seconds of a timed call."""
+    calls = (x for x in lines(side, "measurements.jsonl") if x["kind"] == "call")
+    return round(statistics.median(call["seconds"] for call in calls), 3)
+
+
+def part_views(part: Part) -> None:
+    """View operators are in no range."""
+    gems = ("--gems-root", part.given.gems_root, "--dtype", "float16", "--ops", "alias chunk")
+    code, _, run = part.ab("views", "--switch", "aa", *gems)
+    part.check(code == 5, "alias, chunk: nothing paired", f"exit {code}")
+    reasons = {u["reason"] for report in reports(run) for u in report["unpaired"]}
+    part.check(reasons == {"no-device-work"}, "alias, chunk: why", reasons)
+
+
+def part_both_levels(part: Part) -> None:
+    """Both levels run; comprehensive keeps the torch column."""
+    for level in ("core", "comprehensive"):
+        gems = ("--gems-root", part.given.gems_root, "--dtype", "float16", "--level", level)
+        code, _, run = part.ab(level, "--switch", "aa", *gems, "--ops", "softmax var_mean")
+        counts = {report["label"]: len(report["rows"]) for report in reports(run)}
+        part.check(code == 0 and len(counts) == 2, f"softmax, var_mean: {level}", counts)
+
+
+def part_effect(part: Part) -> None:
+    """A known effect comes back with its sign and its size."""
+    for scale, expected in (("1.05", 5.0), ("1.02", 2.0)):
+        switch = ("--switch", "env", "--env-set", f"KNOWN_EFFECT_SCALE={scale},1")
+        _, _, run = part.ab(scale, *switch, "--suite", EFFECT)
+        found = [row["speedup_percent"] for report in reports(run) for row in report["rows"]]
+        off = max(abs(value - expected) for value in found)
+        part.check(off <= 1, f"{expected} % known", f"{len(found)} rows, off by {off:.2f} points")
+
+
+def part_kernel_mode(part: Part) -> None:
+    """FlagGems' kernel mode on half ``one``, twice without flagkit, for its noise and cost."""
+    folder = suite(part, "one")
+    logs = []
+    for number, metrics in enumerate(((), LATENCY)):
+        log = part.given.out / f"kernel-mode-{number}.log"
+        caches = {
+            n: str(part.work / f"{n}-{number}") for n in ("TRITON_CACHE_DIR", "FLAGGEMS_CACHE_DIR")
+        }
+        command = [sys.executable, "-m", "pytest", str(folder), "-s", *FLAGGEMS, *metrics]
+        left = part.limit - (time.monotonic() - part.started)
+        began = time.monotonic()
+        with log.open("wb") as out:
+            subprocess.run(
+                command,
+                env={**os.environ, **gems_path(part), **caches},
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                timeout=max(1.0, left),
+                check=False,
+            )
+        took = f"{time.monotonic() - began:.0f} s" + ("" if metrics else " with the torch column")
+        part.check(True, "kernel mode, one process", took)
+        logs.append(log)
+    report = part.given.out / "kernel-mode.json"
+    part.flagkit("compare", *logs, "--reporter", "json", "-o", report, "--force")
+    off = [abs(row["speedup_percent"]) for row in json.loads(report.read_text())["rows"]]
+    part.check(True, "kernel mode against itself", f"{len(off)} rows, worst {max(off):.2f} %")
+
+
+PARTS: dict[str, tuple[float, Callable[[Part], None]]] = {
+    "one": (560, part_half("one")),
+    "two": (560, part_half("two")),
+    "views": (120, part_views),
+    "both_levels": (240, part_both_levels),
+    "effect": (240, part_effect),
+    "kernel_mode": (500, part_kernel_mode),
+}
+"""Each part with the seconds it may take."""
+
+
+def main() -> None:
+    """Run the parts and print what came out, checks last."""
+    arguments = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    arguments.add_argument("out", type=Path)
+    arguments.add_argument("--gems-root", type=Path, required=True)
+    arguments.add_argument("--backend", default="cuda")
+    arguments.add_argument("--parts", default="views,effect,both_levels,one,two")
+    arguments.add_argument("--limit", type=float, default=590, help="seconds for all parts")
+    given = arguments.parse_args()
+    given.out, given.gems_root = given.out.absolute(), given.gems_root.absolute()
+    run_parts(PARTS, given)
+
+
+if __name__ == "__main__":
+    main()
