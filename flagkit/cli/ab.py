@@ -36,7 +36,6 @@ from flagkit.experiment.preflight import verify_switch
 from flagkit.experiment.report import write_reports
 from flagkit.experiment.rundir import RunDir
 from flagkit.plugins import Kind
-from flagkit.reporters.layout import render as render_lines
 from flagkit.reporters.terminal import closing
 
 if TYPE_CHECKING:
@@ -152,7 +151,7 @@ def _measure(
     write_reports(rundir, result.reports, found)
     if own:
         if len(result.reports) > 1:
-            click.echo(render_lines(closing(result.reports), None).rstrip("\n"))
+            click.echo("\n".join(closing(result.reports)))
     elif result.reports:
         deliver(result.reports, reporter, options, given["output"])
     return exit_code(result.reports, given["fail_on"], failed=bool(result.failed))

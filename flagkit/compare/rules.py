@@ -77,11 +77,7 @@ def regime_unknown(row: Row) -> bool:
 
 
 def _mixed(before: Row, after: Row) -> str:
-    if (
-        before.regime is after.regime
-        and before.mode == after.mode
-        and before.level == after.level
-    ):
+    if before.regime is after.regime and before.mode == after.mode and before.level == after.level:
         return ""
     for name, one, other in (
         ("mode", before.mode, after.mode),

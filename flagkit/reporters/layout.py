@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    Paint = Callable[[str, str], str]
+    """Gives a text the style of a name."""
 
 GAP = "  "
 NARROWEST = 12
 """Columns that may shrink never get narrower."""
 
 NO_STYLES: Mapping[int, str] = {}
-
-
-class Span(NamedTuple):
-    """Some text and the name of its style."""
-
-    text: str
-    style: str = ""
-
-
-Line = tuple[Span, ...]
 
 
 class Cells(NamedTuple):
@@ -41,52 +35,59 @@ class Column:
     shrinks: bool = False
 
 
-def line(text: str, style: str = "") -> Line:
-    """A line of one style."""
-    return (Span(text, style),)
+def unpainted(text: str, style: str) -> str:
+    """*text* as it is, where there is no colour."""
+    return text
 
 
 def table(
-    columns: Sequence[Column], rows: Iterable[Cells], *, indent: str, width: int | None
-) -> list[Line]:
-    """Headed, aligned rows. Columns that hold nothing are left out.
+    columns: Sequence[Column],
+    rows: Iterable[Cells],
+    *,
+    indent: str,
+    width: int | None,
+    paint: Paint = unpainted,
+) -> list[str]:
+    """The lines of headed, aligned rows. Columns that hold nothing are left out.
 
     ``width`` is the terminal's; None: as wide as it has to be.
     """
-    blocks = table_blocks(columns, rows, indent=indent, width=width)
-    return [one for block in blocks for one in block]
+    blocks = table_blocks(columns, rows, indent=indent, width=width, paint=paint)
+    return [line for block in blocks for line in block]
 
 
 def table_blocks(
-    columns: Sequence[Column], rows: Iterable[Cells], *, indent: str, width: int | None
-) -> list[list[Line]]:
+    columns: Sequence[Column],
+    rows: Iterable[Cells],
+    *,
+    indent: str,
+    width: int | None,
+    paint: Paint = unpainted,
+) -> list[list[str]]:
     """A table as one block of lines for its heading and for each row."""
     body = list(rows)
-    by_column = list(zip(*(row.texts for row in body), strict=True))
-    used = [place for place, cells in enumerate(by_column) if any(cells)]
+    used, natural = _used(columns, body)
     shown = [columns[place] for place in used]
-    widths = [max(_widest(by_column[place]), len(columns[place].heading)) for place in used]
-    if width is not None:
-        widths = _fitted(widths, shown, width - len(indent))
+    widths = natural if width is None else _fitted(natural, shown, width - len(indent))
     heading = Cells([column.heading for column in columns], dict.fromkeys(used, "dim"))
-    return [_aligned(row, used, shown, widths, indent) for row in (heading, *body)]
+    blocks = [[row] for row in (heading, *body)]
+    if widths != natural:
+        limits = dict(zip(used, widths, strict=True))
+        blocks = [_folded_row(row, limits) for (row,) in blocks]
+    parts = [part for block in blocks for part in block]
+    # By column, since a table can have very many rows.
+    cells = [
+        _column(columns[place], place, parts, size, paint)
+        for place, size in zip(used, widths, strict=True)
+    ]
+    lines = iter([f"{indent}{GAP.join(line)}".rstrip() for line in zip(*cells, strict=True)])
+    return [list(islice(lines, len(block))) for block in blocks]
 
 
-def widest(lines: Iterable[Line]) -> int:
-    """The columns that the longest line takes."""
-    return _widest(["".join(span.text for span in spans).rstrip() for spans in lines])
-
-
-def render(lines: Iterable[Line], paint: Callable[[str, str], str] | None) -> str:
-    """The lines as one text; ``paint(text, style)`` colours a span, None: no colour."""
-    shown = []
-    for spans in lines:
-        if paint is None:
-            text = "".join([span.text for span in spans])
-        else:
-            text = "".join([paint(*span) if span.style else span.text for span in spans])
-        shown.append(text.rstrip())
-    return "\n".join(shown) + "\n"
+def table_width(columns: Sequence[Column], rows: Iterable[Cells], *, indent: str) -> int:
+    """The columns of a terminal that a table takes if it may be as wide as it has to be."""
+    _, widths = _used(columns, list(rows))
+    return len(indent) + sum(widths) + len(GAP) * (len(widths) - 1)
 
 
 def cell_width(text: str) -> int:
@@ -96,6 +97,14 @@ def cell_width(text: str) -> int:
     from rich.cells import cell_len
 
     return cell_len(text)
+
+
+def _used(columns: Sequence[Column], body: Sequence[Cells]) -> tuple[list[int], list[int]]:
+    """The places of the columns that hold something, and how wide each has to be."""
+    by_column = list(zip(*(row.texts for row in body), strict=True))
+    used = [place for place, cells in enumerate(by_column) if any(cells)]
+    widths = [max(_widest(by_column[place]), len(columns[place].heading)) for place in used]
+    return used, widths
 
 
 def _widest(texts: Sequence[str]) -> int:
@@ -113,41 +122,33 @@ def _fitted(widths: Sequence[int], columns: Sequence[Column], width: int) -> lis
     return fitted
 
 
-def _aligned(
-    row: Cells, used: Sequence[int], columns: Sequence[Column], widths: Sequence[int], indent: str
-) -> list[Line]:
-    """One row: a cell too long for its column goes on in the lines below."""
-    texts = [row.texts[place] for place in used]
-    styles = [row.styles.get(place, "") for place in used]
-    sizes = [cell_width(text) for text in texts]
-    if all(size <= width for size, width in zip(sizes, widths, strict=True)):
-        return [_line(texts, styles, columns, widths, indent)]
-    folded = [_folded(text, width) for text, width in zip(texts, widths, strict=True)]
+def _column(
+    column: Column, place: int, rows: Sequence[Cells], width: int, paint: Paint
+) -> list[str]:
+    """A column's cells, all of one width."""
+    texts = [row.texts[place] for row in rows]
+    if paint is unpainted and all(map(str.isascii, texts)):
+        return [text.rjust(width) if column.number else text.ljust(width) for text in texts]
+    cells = []
+    for text, row in zip(texts, rows, strict=True):
+        style = row.styles.get(place, "")
+        shown = paint(text, style) if style else text
+        blanks = " " * (width - cell_width(text))
+        cells.append(blanks + shown if column.number else shown + blanks)
+    return cells
+
+
+def _folded_row(row: Cells, widths: Mapping[int, int]) -> list[Cells]:
+    """A row in as many as it needs: a cell too long for its column goes on below."""
+    if all(cell_width(row.texts[place]) <= width for place, width in widths.items()):
+        return [row]
+    folded = [
+        _folded(text, widths[place]) if place in widths else [""]
+        for place, text in enumerate(row.texts)
+    ]
     height = max(map(len, folded))
     parts = zip(*([*cell, *[""] * (height - len(cell))] for cell in folded), strict=True)
-    return [_line(part, styles, columns, widths, indent) for part in parts]
-
-
-def _line(
-    texts: Sequence[str],
-    styles: Sequence[str],
-    columns: Sequence[Column],
-    widths: Sequence[int],
-    indent: str,
-) -> Line:
-    spans = []
-    pending = indent
-    for text, style, column, width in zip(texts, styles, columns, widths, strict=True):
-        blanks = " " * (width - cell_width(text))
-        if column.number:
-            pending += blanks
-        if style:
-            spans += [Span(pending), Span(text, style)]
-            pending = ""
-        else:
-            pending += text
-        pending += GAP if column.number else blanks + GAP
-    return (*spans, Span(pending))
+    return [Cells(part, row.styles) for part in parts]
 
 
 def _folded(text: str, width: int) -> list[str]:

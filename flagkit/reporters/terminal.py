@@ -6,25 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from flagkit import hookimpl
 from flagkit.reporters import text, wording
-from flagkit.reporters.layout import (
-    Cells,
-    Column,
-    Line,
-    Span,
-    line,
-    render,
-    table,
-    table_blocks,
-    widest,
-)
+from flagkit.reporters.layout import Cells, Column, table, table_blocks, table_width, unpainted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import click
 
     from flagkit.interfaces import Reporter
     from flagkit.model import Pair, RangeReport
+    from flagkit.reporters.layout import Paint
 
 INDENT = "  "
 
@@ -74,13 +65,11 @@ class TerminalReporter:
     def render(self, reports: Sequence[RangeReport], options: Mapping[str, Any]) -> str:
         """Options ``width`` (columns; None: as wide as needed) and ``color`` (ANSI styles)."""
         width = options.get("width")
-        paint = _painter() if options.get("color") else None
-        lines: list[Line] = []
-        for report in reports:
-            lines += [*_report(report, width), ()]
+        paint = _painter() if options.get("color") else unpainted
+        parts: list[Iterable[str]] = [_report(report, width, paint) for report in reports]
         if len(reports) > 1:
-            lines += [*closing(reports, width), ()]
-        return render(lines[:-1], paint)
+            parts.append(closing(reports, width, paint))
+        return "\n\n".join("\n".join(map(str.rstrip, lines)) for lines in parts) + "\n"
 
     def options(self) -> Sequence[click.Option]:
         """``--terminal-width`` and ``--terminal-color``."""
@@ -106,55 +95,54 @@ def flagkit_reporter() -> Reporter:
     return TerminalReporter()
 
 
-def closing(reports: Sequence[RangeReport], width: int | None = None) -> list[Line]:
+def closing(
+    reports: Sequence[RangeReport], width: int | None = None, paint: Paint = unpainted
+) -> Iterable[str]:
     """One line an operator: its range, its regime and how many rows are left out."""
-    return table(CLOSING_COLUMNS, map(_closing_row, reports), indent="", width=width)
+    return table(CLOSING_COLUMNS, map(_closing_row, reports), indent="", width=width, paint=paint)
 
 
-def _report(report: RangeReport, width: int | None) -> Iterator[Line]:
-    yield line(text.plain(wording.headline(report)), "bold")
-    yield from _extents(report)
+def _report(report: RangeReport, width: int | None, paint: Paint) -> Iterator[str]:
+    yield paint(text.plain(wording.headline(report)), "bold")
+    yield from _extents(report, paint)
     warnings = wording.warnings(report)
     if warnings:
-        yield ()
+        yield ""
     for grave, said in warnings:
-        mark = Span("! ", "yellow") if grave else Span("- ", "dim")
-        yield (Span(INDENT), mark, Span(text.plain(said)))
-    yield from _rows(report, width)
-    yield from _unpaired(report, width)
-    yield ()
+        mark = paint("! ", "yellow") if grave else paint("- ", "dim")
+        yield f"{INDENT}{mark}{text.plain(said)}"
+    yield from _rows(report, width, paint)
+    yield from _unpaired(report, width, paint)
+    yield ""
     for said in wording.ledger_lines(report):
-        yield line(f"{INDENT}{said}", "dim")
+        yield paint(f"{INDENT}{said}", "dim")
 
 
-def _extents(report: RangeReport) -> Iterator[Line]:
+def _extents(report: RangeReport, paint: Paint) -> Iterator[str]:
     main = report.range
     if main is None:
         return
     (low, low_row), (high, high_row) = wording.ends(main, report.pairs)
     wide = max(len(low), len(high))
     for name, value, row in (("lowest ", low, low_row), ("highest", high, high_row)):
-        yield (
-            Span(f"{INDENT}{name}  ", "dim"),
-            Span(f"{value:>{wide}}  "),
-            Span(text.plain(row)),
-        )
-    yield (Span(f"{INDENT}regime   ", "dim"), Span(text.plain(main.regime)))
+        yield f"{paint(f'{INDENT}{name}  ', 'dim')}{value:>{wide}}  {text.plain(row)}"
+    yield f"{paint(f'{INDENT}regime   ', 'dim')}{text.plain(main.regime)}"
     for one in report.ranges[1:]:
-        yield line(f"{INDENT}{text.plain(wording.range_line(one, main))}")
+        yield f"{INDENT}{text.plain(wording.range_line(one, main))}"
 
 
-def _rows(report: RangeReport, width: int | None) -> Iterator[Line]:
+def _rows(report: RangeReport, width: int | None, paint: Paint) -> Iterator[str]:
     regimes = [one for one in report.ranges if not one.name]
     by_op = wording.several_ops(report)
     by_regime: dict[str, list[Cells]] = {one.regime: [] for one in regimes}
     for place, pair in enumerate(report.pairs):
         by_regime[pair.regime].append(_row(place, pair, by_op))
     for one in regimes:
-        yield ()
+        yield ""
         if len(regimes) > 1:
-            yield line(f"{INDENT}{text.plain(one.regime)}", "bold")
-        yield from table(ROW_COLUMNS, by_regime[one.regime], indent=INDENT, width=width)
+            yield paint(f"{INDENT}{text.plain(one.regime)}", "bold")
+        rows = by_regime[one.regime]
+        yield from table(ROW_COLUMNS, rows, indent=INDENT, width=width, paint=paint)
 
 
 def _row(place: int, pair: Pair, by_op: bool) -> Cells:
@@ -172,29 +160,29 @@ def _row(place: int, pair: Pair, by_op: bool) -> Cells:
     return Cells(texts, {SPEEDUP: _tone(pair), REMARKS: "dim"})
 
 
-def _unpaired(report: RangeReport, width: int | None) -> Iterator[Line]:
+def _unpaired(report: RangeReport, width: int | None, paint: Paint) -> Iterator[str]:
     if not report.unpaired:
         return
-    yield ()
-    yield line(f"{INDENT}not paired", "bold")
+    yield ""
+    yield paint(f"{INDENT}not paired", "bold")
     by_op = wording.several_ops(report)
     entries = [wording.unpaired_text(entry) for entry in report.unpaired]
     rows = [_unpaired_row(one, by_op) for one in entries]
-    beside = table(UNPAIRED_COLUMNS, rows, indent=INDENT, width=None)
-    if width is None or widest(beside) <= width:
-        yield from beside
+    if width is None or table_width(UNPAIRED_COLUMNS, rows, indent=INDENT) <= width:
+        yield from table(UNPAIRED_COLUMNS, rows, indent=INDENT, width=None, paint=paint)
         return
     head, *blocks = table_blocks(
         UNPAIRED_COLUMNS[:-1],
         [row._replace(texts=row.texts[:-1]) for row in rows],
         indent=INDENT,
         width=width,
+        paint=paint,
     )
     yield from head
     for one, block in zip(entries, blocks, strict=True):
         yield from block
         if one.detail:
-            yield line(f"{INDENT * 2}{text.plain(one.detail)}", "dim")
+            yield paint(f"{INDENT * 2}{text.plain(one.detail)}", "dim")
 
 
 def _unpaired_row(one: wording.UnpairedText, by_op: bool) -> Cells:
@@ -231,7 +219,7 @@ def _tone(pair: Pair) -> str:
     return "green" if value > 0 else "red"
 
 
-def _painter() -> Callable[[str, str], str]:
+def _painter() -> Paint:
     from rich.style import Style
 
     styles = {name: Style.parse(name) for name in ("bold", "dim", "green", "red", "yellow")}
