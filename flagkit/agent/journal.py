@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ class FileJournal:
 
     A disk that is full or read-only must not cost the benchmark its own table, so a
     failed write is told once through *complain* and the benchmark goes on; the host sees
-    that the journal has no end and calls the side incomplete.
+    that the journal has no end and calls the side incomplete. A process that the benchmark
+    forks writes nothing: its calls would carry the numbers of its parent's.
     """
 
     def __init__(self, path: Path, complain: Callable[[str], None]) -> None:
@@ -45,6 +47,7 @@ class FileJournal:
         self._complain = complain
         self._file: TextIO | None = None
         self._broken = False
+        self._pid = os.getpid()
 
     def start(self) -> None:
         """Make the file, so that an empty journal is told from a missing one."""
@@ -57,6 +60,10 @@ class FileJournal:
     def write(self, line: Mapping[str, Any]) -> None:
         """Append *line* and flush it."""
         if self._broken:
+            return
+        if os.getpid() != self._pid:
+            self._broken = True
+            self._complain(f"journal {self._path.name}: a forked process is not journalled")
             return
         try:
             if self._file is None:

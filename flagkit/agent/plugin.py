@@ -144,9 +144,11 @@ class AgentPlugin:
         self.session.journal.write({"kind": "test", "node": node, **facts})
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Build the session and register what follows the tests."""
     orders = AgentConfig.load(os.environ)
+    in_workers = orders is not None and _end_distribution(config)
     assembly = Assembly(orders or AgentConfig())
     plugin = AgentPlugin(assembly)
     config.pluginmanager.register(plugin, "flagkit-agent")
@@ -166,6 +168,21 @@ def pytest_configure(config: pytest.Config) -> None:
         }
     )
     assembly.start()
+    if in_workers:
+        text = "pytest-xdist was asked for: the tests run one by one in this process instead"
+        plugin.session.note("xdist", text)
+
+
+def _end_distribution(config: pytest.Config) -> bool:
+    """Keep pytest-xdist from running the tests in workers, if it was about to.
+
+    Workers would measure at the same time on one device and number their calls alike.
+    xdist looks at these options when it is configured, which comes after this.
+    """
+    if getattr(config.option, "dist", "no") == "no":
+        return False
+    config.option.dist, config.option.tx = "no", []
+    return True
 
 
 def _now() -> str:

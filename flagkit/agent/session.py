@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from flagkit.agent.inputs import Generators, inspect_call, seed_all
+from flagkit.agent.plan import PlanBook
 from flagkit.agent.timing import HostTimer, Latency, Measurement, TimedCall
 from flagkit.model import Inputs, Regime, is_latency
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from flagkit.agent.inputs import Inspection
     from flagkit.agent.journal import Journal
     from flagkit.agent.outputs import OutputCheck
-    from flagkit.agent.plan import PlanBook
     from flagkit.agent.timing import Timer
     from flagkit.model import Plan
 
@@ -92,6 +92,7 @@ class Session:
         self._watching = watching or _nothing
         self._check = check
         self._ids = 0
+        self._pid = os.getpid()
         self._busy = False
         self._changed: set[str] = set()
         self._regimes: dict[str, Regime] = {}
@@ -154,7 +155,9 @@ class Session:
         self.current.calls += 1
         label = label or self.current.label
         inspection = inspect_call(fn)
-        advice = self._plans.advise(self.current.node, number, inspection.fingerprint)
+        # A forked process counts on from its parent: the plans are its parent's calls'.
+        plans = self._plans if os.getpid() == self._pid else PlanBook()
+        advice = plans.advise(self.current.node, number, inspection.fingerprint)
         line: dict[str, Any] = {
             "kind": "call",
             "id": call,

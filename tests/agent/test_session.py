@@ -6,6 +6,7 @@ import copy
 import json
 import os
 import random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -250,3 +251,40 @@ def test_a_slow_call_is_one_call_a_window() -> None:
 def test_steady_looks_at_both_halves() -> None:
     assert steady([1.0, 1.001, 1.0, 1.0])
     assert not steady([1.0, 1.0, 1.1, 1.1])
+
+
+def test_a_forked_process_writes_into_no_journal(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from flagkit.agent.journal import FileJournal
+
+    complaints: list[str] = []
+    path = tmp_path / "j.jsonl"
+    journal, childs = (FileJournal(path, complaints.append) for _ in range(2))
+    journal.write({"kind": "call", "id": "c1"})
+    with monkeypatch.context() as forked:
+        forked.setattr(os, "getpid", lambda: -1)
+        childs.write({"kind": "call", "id": "c2"})
+        childs.write({"kind": "end"})
+    journal.write({"kind": "call", "id": "c2"})
+    journal.close()
+    assert [json.loads(line)["id"] for line in path.read_text().splitlines()] == ["c1", "c2"]
+    assert len(complaints) == 1 and "forked" in complaints[0]
+
+
+def test_a_forked_process_follows_no_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    session, lines = make(plans=PlanBook({}))
+    session.time(lambda: None)
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    session.time(lambda: None)
+    assert [line["flags"] for line in lines.of("call")] == [["plan-missing"], []]
+
+
+@pytest.mark.parametrize(("dist", "ended"), [("load", True), ("no", False), (None, False)])
+def test_xdist_is_kept_from_running_tests_in_workers(dist: str | None, ended: bool) -> None:
+    from flagkit.agent.plugin import _end_distribution
+
+    option = SimpleNamespace() if dist is None else SimpleNamespace(dist=dist, tx=["2*popen"])
+    assert _end_distribution(SimpleNamespace(option=option)) is ended  # type: ignore[arg-type]
+    if ended:
+        assert (option.dist, option.tx) == ("no", [])
