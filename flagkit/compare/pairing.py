@@ -64,8 +64,12 @@ def pair_rows(before: RunLog, after: RunLog, *, nodes: bool, tick: float | None 
         partner = sides[1].rows.get(identity)
         if partner is None or (uneven and _first(identity) in uneven):
             continue
-        if _is_sound(row, partner) and rules.obstacle(row, partner) is None:
-            pairs[identity] = _pair(row, partner, tick)
+        if not _is_sound(row, partner):
+            continue
+        if rules.only_numbers(row, partner):
+            pairs[identity] = _pair(row, partner, (), tick)
+        elif rules.obstacle(row, partner) is None:
+            pairs[identity] = _pair(row, partner, rules.pair_flags(row, partner), tick)
     for side, mine, others in zip(SIDES, sides, reversed(sides), strict=True):
         if len(pairs) == len(mine.rows):
             continue
@@ -151,8 +155,7 @@ def _is_sound(before: Row, after: Row) -> bool:
     return before.status == "ok" and after.status == "ok"
 
 
-def _pair(before: Row, after: Row, tick: float | None) -> Pair:
-    flags = rules.pair_flags(before, after)
+def _pair(before: Row, after: Row, flags: tuple[str, ...], tick: float | None) -> Pair:
     if tick is not None and within_one_tick(before, after, tick):
         flags = (*flags, "one-tick")
     assert before.latency_ms is not None and after.latency_ms is not None

@@ -20,9 +20,6 @@ HOST_BOUND_MODES = frozenset({"operator", "wrapper"})
 the same on both sides. In kernel mode it is not: a graph-timing plug-in leaves no trace."""
 
 
-_NO_INPUTS = (None, None)
-
-
 @dataclass(frozen=True, slots=True)
 class Obstacle:
     """Why two sound rows are not divided: one of ``flagkit.model.REASONS``, and the detail."""
@@ -41,6 +38,22 @@ def alone(row: Row) -> str:
     return own_trouble(row) or ("config-drift" if row.certificate == "config-drift" else "")
 
 
+def only_numbers(before: Row, after: Row) -> bool:
+    """Whether nothing but latencies is told of two ok rows, and all else is the same.
+
+    They may then be divided without a remark. Most rows of a printed log are such.
+    """
+    return (
+        (before.regime is after.regime or before.regime == after.regime)
+        and before.mode == after.mode
+        and before.level == after.level
+        and before.inputs is after.inputs is None
+        and before.certificate is after.certificate is None
+        and before.flags == after.flags == ()
+        and not before.regime.fallback_reason
+    )
+
+
 def obstacle(before: Row, after: Row) -> Obstacle | None:
     """What keeps two ok rows apart; None if they may be divided."""
     for row in (before, after):
@@ -57,15 +70,14 @@ def obstacle(before: Row, after: Row) -> Obstacle | None:
 
 def pair_flags(before: Row, after: Row) -> tuple[str, ...]:
     """What a reader of the pair has to know; both rows' own flags come first."""
-    flags = dict.fromkeys((*before.flags, *after.flags)) if before.flags or after.flags else {}
+    flags = dict.fromkeys((*before.flags, *after.flags))
     if "rebuilt" in (before.certificate, after.certificate):
         flags["rebuilt"] = None
-    inputs = (before.inputs, after.inputs)
-    if inputs != _NO_INPUTS:
-        if any(one is not None and one.mutated for one in inputs):
-            flags["mutated-inputs"] = None
-        if any(one is not None and one.unseen for one in inputs):
-            flags["unseen-inputs"] = None
+    inputs = [row.inputs for row in (before, after) if row.inputs is not None]
+    if any(one.mutated for one in inputs):
+        flags["mutated-inputs"] = None
+    if any(one.unseen for one in inputs):
+        flags["unseen-inputs"] = None
     if before.regime.fell_back or after.regime.fell_back:
         flags["fallback"] = None
     return tuple(flags)
@@ -77,8 +89,6 @@ def regime_unknown(row: Row) -> bool:
 
 
 def _mixed(before: Row, after: Row) -> str:
-    if before.regime is after.regime and before.mode == after.mode and before.level == after.level:
-        return ""
     for name, one, other in (
         ("mode", before.mode, after.mode),
         ("level", before.level, after.level),

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from flagkit.compare.sizes import normalise_dtype, normalise_op, value_key
 from flagkit.model import Row, RowKey, Source
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from flagkit.model import Regime
+    from flagkit.parsers.stream import Lines
 
 # A cell ends at a fixed column, so the point's place tells whether a digit is lost. A blank
 # between digits is left to float(), but in the speedup, which is not kept.
@@ -65,37 +68,41 @@ class FastRows:
         self._mode, self._level, self._regime = mode, level, regime
         self._file = file
 
-    def row(self, found: re.Match[bytes], line: int) -> Row | None:
-        """The row of a match of :data:`FAST_ROW`; None if it has to be looked at closer."""
-        baseline, latency, tflops, baseline_gbps, gbps, detail = found.groups()
-        text = detail.decode("ascii")
-        size_key = value_key(text)
-        row = _RowDraft()
-        try:
-            row.latency_ms = latency_ms = float(latency)
-            row.baseline_ms = None if baseline[-1] == _LAST_OF_NA else float(baseline)
-            row.tflops = float(tflops) if tflops else None
-            row.baseline_gbps = float(baseline_gbps) if baseline_gbps else None
-            row.gbps = float(gbps) if gbps else None
-        except ValueError:
-            return None
-        if size_key is None or latency_ms <= 0:
-            return None
-        key = _KeyDraft()
-        key.op, key.dtype, key.size_key = self._op, self._dtype, size_key
-        key.occurrence, key.node = 0, ""
-        key.__class__ = RowKey
-        source = _SourceDraft()
-        source.file, source.line = self._file, line
-        source.__class__ = Source
-        row.key, row.source = key, source
-        row.status, row.size_detail = "ok", text
-        row.mode, row.level, row.regime = self._mode, self._level, self._regime
-        row.samples_ms = row.flags = ()
-        row.plan = row.inputs = row.certificate = None
-        row.call = row.reason = ""
-        row.__class__ = Row
-        return cast("Row", row)
+    def read(self, lines: Lines) -> Iterator[Row | re.Match[bytes]]:
+        """The rows that come next in *lines*; a match where one has to be looked at closer."""
+        op, dtype, file = self._op, self._dtype, self._file
+        mode, level, regime = self._mode, self._level, self._regime
+        for found in lines.matching(FAST_ROW):
+            baseline, latency, tflops, baseline_gbps, gbps, detail = found.groups()
+            text = detail.decode("ascii")
+            size_key = value_key(text)
+            row = _RowDraft()
+            try:
+                row.latency_ms = latency_ms = float(latency)
+                row.baseline_ms = None if baseline[-1] == _LAST_OF_NA else float(baseline)
+                row.tflops = float(tflops) if tflops else None
+                row.baseline_gbps = float(baseline_gbps) if baseline_gbps else None
+                row.gbps = float(gbps) if gbps else None
+            except ValueError:
+                yield found
+                continue
+            if size_key is None or latency_ms <= 0:
+                yield found
+                continue
+            row.key = key = _KeyDraft()
+            key.op, key.dtype, key.size_key, key.node = op, dtype, size_key, ""
+            key.occurrence = 0
+            key.__class__ = RowKey
+            row.source = source = _SourceDraft()
+            source.file, source.line = file, lines.number
+            source.__class__ = Source
+            row.status, row.size_detail = "ok", text
+            row.mode, row.level, row.regime = mode, level, regime
+            row.samples_ms = row.flags = ()
+            row.plan = row.inputs = row.certificate = None
+            row.call = row.reason = ""
+            row.__class__ = Row
+            yield row
 
 
 _LAST_OF_NA = ord("A")

@@ -6,10 +6,10 @@ import re
 from typing import TYPE_CHECKING
 
 from flagkit.compare.sizes import normalise_op
-from flagkit.model import UNKNOWN, Damaged, Note, Regime, Source
+from flagkit.model import UNKNOWN, Damaged, Note, Row, Source
 from flagkit.parsers import pytest_output
 from flagkit.parsers.dirt import shown
-from flagkit.parsers.fastrows import FAST_ROW, FastRows
+from flagkit.parsers.fastrows import FastRows
 from flagkit.parsers.layouts import INNER, LEGACY_STARTED, STARTED, TAIL, read_row
 from flagkit.parsers.opentable import LOST, PATIENCE, OpenTable, WrappedRow
 from flagkit.parsers.regimes import (
@@ -29,7 +29,7 @@ from flagkit.parsers.titles import read_title
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
 
-    from flagkit.model import Row
+    from flagkit.model import Regime
     from flagkit.parsers.stream import Lines
     from flagkit.parsers.titles import Title
 
@@ -111,16 +111,14 @@ class TableReader:
                 regime=self._regime,
                 file=self._file,
             )
-        build = self._fast.row
-        row = None
-        for found in stream.matching(FAST_ROW):
-            row = build(found, stream.number)
-            if row is not None:
-                yield row
+        found: Row | re.Match[bytes] | None = None
+        for found in self._fast.read(stream):
+            if isinstance(found, Row):
+                yield found
                 continue
             self._line = stream.number
             yield from self._take(found[0].decode("ascii").rstrip())
-        if row is not None:
+        if isinstance(found, Row):
             self._tail_due = 0
             table.row_seen(stream.number)
 

@@ -108,7 +108,8 @@ def _used(columns: Sequence[Column], body: Sequence[Cells]) -> tuple[list[int], 
 
 
 def _widest(texts: Sequence[str]) -> int:
-    return max(map(cell_width, texts), default=0)
+    width = len if all(map(str.isascii, texts)) else cell_width
+    return max(map(width, texts), default=0)
 
 
 def _fitted(widths: Sequence[int], columns: Sequence[Column], width: int) -> list[int]:
