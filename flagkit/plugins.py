@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import enum
 import os
 import re
@@ -181,6 +180,8 @@ class Registry:
     def _offer(self, kind: Kind, name: str) -> _Offer:
         offers = self._offers(kind).get(name, [])
         if not offers:
+            import difflib
+
             known = self.names(kind)
             close = difflib.get_close_matches(name, known, n=2)
             raise errors.UnknownPluginError(kind.value, name, known, close)

@@ -24,18 +24,20 @@ _NUMBER = r"(?:-?\d+\.\d{3}|N/A|nan|-?inf)"
 _GENERAL = r"(?:-?\d+(?:\.\d+)?(?:e[-+]\d{2,3})?|N/A|nan|-?inf)"
 
 _ROW = re.compile(rf"(\S+) +({_MS}) +({_MS}) +({_NUMBER})((?: +{_NUMBER}){{0,4}}) {{10}}(\S.*)")
-_VS_BASE = re.compile(
+
+# Patterns as text are compiled when the first row of their kind comes: most logs have none.
+_VS_BASE = (
     rf"(\S+) +({_MS}) +({_MS}) +({_NUMBER}) +(?:[-+]?\d+(?:\.\d+)?[x%]?|N/A|nan|-?inf)"
     rf"((?: +{_NUMBER}){{0,3}}) {{10}}(\S.*)"
 )
 """A fork's table with one more comparison behind the speedup, in digits of its own."""
 
-_FOLDED = re.compile(rf"(\S+) ({_MS}) ({_MS}) ({_NUMBER})((?: {_NUMBER}){{0,4}}) (\S.*)")
-_LEGACY = re.compile(rf"(\S.*?) +({_GENERAL}) +({_GENERAL})(?: +({_GENERAL}))?")
-_LEGACY_FOLDED = re.compile(rf"(\S+) ({_GENERAL}) ({_GENERAL})(?: ({_GENERAL}))?")
+_FOLDED = rf"(\S+) ({_MS}) ({_MS}) ({_NUMBER})((?: {_NUMBER}){{0,4}}) (\S.*)"
+_LEGACY = rf"(\S.*?) +({_GENERAL}) +({_GENERAL})(?: +({_GENERAL}))?"
+_LEGACY_FOLDED = rf"(\S+) ({_GENERAL}) ({_GENERAL})(?: ({_GENERAL}))?"
 
 _LABEL = re.compile(r"\S+(?: \S+)*")
-_BY_LABEL = re.compile(
+_BY_LABEL = (
     rf"(\S+) {{2,}}({_MS}) {{2,}}({_MS}) {{2,}}({_NUMBER})((?: {{2,}}{_NUMBER}){{0,4}}) {{2,}}(\S.*)"
 )
 """A table that somebody set anew, with each cell below its label."""
@@ -107,7 +109,7 @@ def read_row(text: str, layout: Layout) -> Cells | str:
 
 
 def _modern(text: str, layout: Layout) -> Cells | str:
-    found = (_VS_BASE if layout.vs_base else _ROW).fullmatch(text)
+    found = re.fullmatch(_VS_BASE, text) if layout.vs_base else _ROW.fullmatch(text)
     if found is None or not (_aligned(found) or layout.vs_base):
         reset = _below_labels(text, layout)
         if found is not None and reset is None:
@@ -140,7 +142,7 @@ def _aligned(found: re.Match[str]) -> bool:
 
 def _below_labels(text: str, layout: Layout) -> re.Match[str] | None:
     """A row of a table that somebody set anew, each cell below the start of its label."""
-    found = _BY_LABEL.fullmatch(text) if layout.starts else None
+    found = re.fullmatch(_BY_LABEL, text) if layout.starts else None
     if found is None:
         return None
     offset = found.start(5)
@@ -153,7 +155,7 @@ def _folded(text: str, layout: Layout) -> re.Match[str] | None:
     """A row whose runs of blanks were folded on the way; whole rows only."""
     if layout.vs_base or "  " in text.rstrip():
         return None
-    return _FOLDED.fullmatch(text)
+    return re.fullmatch(_FOLDED, text)
 
 
 def _stepped(span: tuple[int, int]) -> bool:
@@ -187,7 +189,7 @@ def detail_key(detail: str) -> str | None:
 
 def _legacy(text: str, layout: Layout) -> Cells | str:
     text = text[:MAX_LEGACY].rstrip()
-    found = _LEGACY.fullmatch(text)
+    found = re.fullmatch(_LEGACY, text)
     if found is None or (found[4] is not None) != layout.speedup:
         return _problem(text)
     size = found[1]
@@ -196,7 +198,7 @@ def _legacy(text: str, layout: Layout) -> Cells | str:
     for index, width in enumerate(widths, 2):
         end += width
         if found.end(index) != end:
-            if "  " in text or not _LEGACY_FOLDED.fullmatch(text):
+            if "  " in text or not re.fullmatch(_LEGACY_FOLDED, text):
                 return "its cells are not where the table's columns are"
             break
     key = value_key(size)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from flagkit.interfaces import Reporter
     from flagkit.model import Note, Pair, Range, RangeReport, Unpaired
 
+_encode = json.JSONEncoder(allow_nan=False, default=str).encode
+
 SCHEMA = 1
 """1: since 0.1. Keys are only ever added within a schema."""
 
@@ -100,9 +102,9 @@ def _lines(report: Mapping[str, Any]) -> str:
 
 def _dumps(data: Any) -> str:
     try:
-        return json.dumps(data, allow_nan=False, default=str)
+        return _encode(data)
     except ValueError:  # one of the numbers is no number: rare, so looked for only now
-        return json.dumps(finite(data), allow_nan=False, default=str)
+        return _encode(finite(data))
 
 
 def _row(pair: Pair) -> dict[str, Any]:

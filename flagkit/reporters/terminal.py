@@ -54,6 +54,8 @@ CLOSING_COLUMNS = (
 SPEEDUP, REMARKS, REASON, CLOSING_REMARKS = 5, 7, 5, 6
 """Places of the coloured columns."""
 
+ROW_STYLES = {tone: {SPEEDUP: tone, REMARKS: "dim"} for tone in ("", "green", "red")}
+
 
 class TerminalReporter:
     """Aligned text; coloured only when asked to."""
@@ -157,7 +159,7 @@ def _row(place: int, pair: Pair, by_op: bool) -> Cells:
         row.rounds,
         text.plain(row.flags),
     )
-    return Cells(texts, {SPEEDUP: _tone(pair), REMARKS: "dim"})
+    return Cells(texts, ROW_STYLES[_tone(pair)])
 
 
 def _unpaired(report: RangeReport, width: int | None, paint: Paint) -> Iterator[str]:
