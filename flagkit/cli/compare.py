@@ -42,12 +42,12 @@ if TYPE_CHECKING:
     "rounds",
     nargs=2,
     multiple=True,
-    type=click.Path(path_type=Path),
+    type=click.Path(path_type=Path, readable=False),
     metavar="BEFORE AFTER",
     help="A further round of the same pair; repeatable.",
 )
-@click.argument("before", type=click.Path(path_type=Path))
-@click.argument("after", type=click.Path(path_type=Path))
+@click.argument("before", type=click.Path(path_type=Path, readable=False))
+@click.argument("after", type=click.Path(path_type=Path, readable=False))
 @click.pass_context
 def command(ctx: click.Context, /, **given: Any) -> int:
     """Pair the rows of BEFORE and AFTER and report the range of speedups.

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     help="Write the CSV to a file instead of stdout.",
 )
 @click.option("--force", is_flag=True, help="Overwrite the file given with -o.")
-@click.argument("directory", type=click.Path(path_type=Path), metavar="DIR")
+@click.argument("directory", type=click.Path(path_type=Path, readable=False), metavar="DIR")
 @click.pass_context
 def command(ctx: click.Context, /, directory: Path, output: Path | None, force: bool) -> int:
     """Turn the runs below DIR into one CSV, a line a row.

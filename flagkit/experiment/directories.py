@@ -25,10 +25,13 @@ def read_any(path: Path, registry: Registry, parser: str | None) -> RunLog:
 
     A directory with nothing but a ``run.log`` is another driver's run: its log is all of it.
     """
-    if is_side(path):
-        if is_own(path):
-            return collect(path, registry)
-        path = path / LOG
+    try:
+        if is_side(path):
+            if is_own(path):
+                return collect(path, registry)
+            path = path / LOG
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
     return read_log(path, parsers(registry), parser)
 
 
@@ -106,17 +109,24 @@ def refuse_campaign(path: Path) -> None:
 
 
 def runs(path: Path) -> Iterator[Path]:
-    """Sides and logs below *path*, sorted; a side is not looked into."""
-    if is_side(path):
-        yield path
-        return
+    """Sides and logs below *path*, sorted; a side is not looked into.
+
+    A folder further down that cannot be looked into is given as a run: whoever reads it is
+    told why it cannot be read, and the others stand.
+    """
     try:
-        children = sorted(path.iterdir())
+        if is_side(path):
+            yield path
+            return
+        children = [child for child in sorted(path.iterdir()) if child.is_dir()]
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from error
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
     for child in children:
-        if child.is_dir() and not _aside(child):
-            yield from runs(child)
+        if not _aside(child):
+            try:
+                yield from runs(child)
+            except InputError:
+                yield child
 
 
 def _aside(path: Path) -> bool:

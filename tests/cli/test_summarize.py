@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from flagkit.cli import main
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ROW = f"{'SUCCESS':<10}{'0.500000':>20}{'0.250000':>20}{'2.000':>20}{'':10}[torch.Size([64, 64])]\n"
 TABLE = (
@@ -126,3 +123,22 @@ def test_an_output_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixt
     assert run(tmp_path, "-o", out) == 2
     assert "--force" in capsys.readouterr().err
     assert run(tmp_path, "-o", out, "--force") == 0
+
+
+def test_a_folder_that_cannot_be_looked_into_costs_itself_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path / "a" / "run.log")
+    put(tmp_path / "b" / "run.log")
+    look = Path.is_file
+
+    def refused(path: Path) -> bool:
+        if path.parent.name == "a":
+            raise PermissionError(13, "Permission denied", str(path))
+        return look(path)
+
+    monkeypatch.setattr(Path, "is_file", refused)
+    assert run(tmp_path) == 1
+    told = capsys.readouterr()
+    assert [line["run"] for line in lines(told.out)] == ["b"]
+    assert "/a: Permission denied" in told.err and told.err.count("\n") == 1
