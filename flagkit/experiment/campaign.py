@@ -200,6 +200,7 @@ class Campaign:
 
     def _target(self, spec: Any, suite: Suite) -> BenchTarget:
         request, target = self.request, resolve(spec, suite=suite)
+        _refuse_shadow(target)
         extra: tuple[str, ...] = ()
         if request.suite is None and not target.in_package:
             extra = flaggems_args(
@@ -210,6 +211,16 @@ class Campaign:
                 f"--level, --dtype and --control are FlagGems' own; {suite.name} has none of them"
             )
         return replace(target, args=(*target.args, *extra, *request.bench_args))
+
+
+def _refuse_shadow(target: BenchTarget) -> None:
+    """Python looks in the folder it is started in first, before the run's harness."""
+    for name in ("flagkit", "flagkit.py"):
+        if not target.in_package and (target.cwd / name).exists():
+            raise errors.UsageError(
+                f"{target.cwd / name} would be imported instead of the code that measures: "
+                "run the benchmark from a folder without it"
+            )
 
 
 def _nowhere(op: str, root: Path) -> BenchTarget:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from flagkit.errors import UsageError
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
@@ -75,8 +77,14 @@ def environment(
 ) -> dict[str, str]:
     """The whole environment of a side: the caller's, the device, private caches, the arm.
 
-    The arm comes last, so that nothing can undo the switch.
+    The arm comes last, so that nothing can undo the switch. Raises
+    :class:`flagkit.errors.UsageError` for a *harness* that no path list can hold.
     """
+    if ":" in str(harness):
+        raise UsageError(
+            f"{harness.parent}: a path with a colon cannot be on PYTHONPATH, so that nothing "
+            "could be measured from there; choose another place with --runs-dir"
+        )
     environ = {name: value for name, value in base.items() if name not in DROPPED}
     environ.update(backend)
     caches = directory / "caches"

@@ -254,3 +254,20 @@ def test_further_pytest_arguments_reach_both_sides(ab: Callable[..., Done], tmp_
     for side in ("before", "after"):
         receipt = json.loads((only_run(tmp_path) / "other" / side / "receipt.json").read_text())
         assert "-v" in receipt["command"]
+
+
+def test_a_folder_that_would_shadow_the_harness_is_refused(
+    ab: Callable[..., Done], suite: Path, tmp_path: Path
+) -> None:
+    (suite / "flagkit").mkdir()
+    done = ab("fine")
+    assert done.code == 2 and "instead of the code that measures" in done.err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_place_that_no_path_list_can_hold_is_refused(
+    ab: Callable[..., Done], tmp_path: Path
+) -> None:
+    done = ab("fine", "--runs-dir", "a:b")
+    assert done.code == 2 and "--runs-dir" in done.err
+    assert not (tmp_path / "a:b").exists()
