@@ -59,6 +59,7 @@ class _Journal:
         self._exit: Any = 0
         self._told = False
         self._strange = 0
+        self._crowded = False
 
     def feed(self, line: bytes, number: int) -> Iterator[Damaged | Note]:
         """Take note of one line."""
@@ -72,7 +73,12 @@ class _Journal:
             yield from self._unreadable(line, where)
             return
         if kind == "call":
-            self._calls[_text(entry.get("id"))] = (entry, number)
+            identity = _text(entry.get("id"))
+            if identity in self._calls and not self._crowded:
+                self._crowded = True
+                text = f"call {identity} is there twice: more than one process wrote this journal"
+                yield Note(code="incomplete", text=text, source=where)
+            self._calls[identity] = (entry, number)
         elif kind == "row":
             self._found[_identity(entry, number)] = (entry, number)
         elif kind == "test":

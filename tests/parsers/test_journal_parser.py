@@ -219,3 +219,11 @@ def test_claims() -> None:
     parser = flagkit_parser()
     assert parser.claims(text(START).encode(), Path("x"))
     assert not parser.claims(b'{"abs": {"details": []}}', Path("x"))
+
+
+def test_calls_of_two_processes_in_one_journal_are_told() -> None:
+    lines = [START, call("c1"), call("c1", node="t.py::other"), call("c1"), END]
+    data = [json.dumps(line).encode() + b"\n" for line in lines]
+    told = [fact for fact in flagkit_parser().parse(data, "j") if isinstance(fact, Note)]
+    assert [(note.code, note.source and note.source.line) for note in told] == [("incomplete", 3)]
+    assert "more than one process" in told[0].text
