@@ -70,19 +70,16 @@ class Evidence:
     """What a log without rows shows, to tell why it has none."""
 
     def __init__(self) -> None:
-        self._found: set[int] = set()
-        self.binary = False
+        self._seen: list[bytes] = []
 
     def see(self, text: bytes) -> None:
-        """Look through a piece of the log."""
-        for index, (pattern, _) in enumerate(_EVIDENCE):
-            if index not in self._found and re.search(pattern, text, re.MULTILINE):
-                self._found.add(index)
+        """Keep a piece of the log; it is looked through only if it has to be."""
+        self._seen.append(text)
 
     def why(self) -> str:
         """Why there are no rows, and what to do; empty where nothing tells."""
-        for index, (_, text) in enumerate(_EVIDENCE):
-            if index in self._found:
+        for pattern, text in _EVIDENCE:
+            if any(re.search(pattern, piece, re.MULTILINE) for piece in self._seen):
                 if text != "pytest":
                     return text
                 return (
