@@ -33,7 +33,15 @@ _NUMBER = re.compile(
     r"[~≈]?(?P<number>(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?|\.\d+)\s*"
     r"(?P<unit>ms|us|µs|μs|ns|s)?"
 )
-_RESULT = re.compile(r"[-+~]?\d+(?:\.\d+|(?:\.\d+)?\s*[%x×])")
+_FACTOR = re.compile(r"[-+~]?\d+(?:\.\d+)?\s*[%x×]")
+_FRACTION = re.compile(r"[-+~]?\d+\.\d+")
+_RESULT_NAME = re.compile(
+    r"speed|ratio|gain|improv|diff|delta|change|regress|faster|slower|\bvs\b|%|[gt]b/?s|flops"
+    r"|bandwidth|throughput|util|efficien|accura|error|latency|time|geo ?mean|average|score",
+    re.IGNORECASE,
+)
+"""What a column of results may be called. A fraction under any other name (``alpha``, ``eps``)
+may tell rows apart: left out of the key, such rows would pair by the order they stand in."""
 _NOTHING = frozenset(
     ("", "-", "--", "—", "–", "n/a", "na", "none", "nan", "inf", "oom", "fail", "failed", "error")
 )
@@ -117,11 +125,17 @@ class Columns:
         """The size, and every other column that tells rows apart."""
         size = cells[self.size_at] if self.size_at is not None and self.size_at < len(cells) else ""
         told = ((name, cells[at]) for name, at in self.extra if at < len(cells) and cells[at])
-        # A fraction, a factor or a percentage is a result, not a part of the name.
-        more = [f"{name}={cell}" for name, cell in told if not _RESULT.fullmatch(cell)]
+        more = [f"{name}={cell}" for name, cell in told if not _is_result(name, cell)]
         if group:
             more.append(f"column={group}")
         return " ".join([size, *more] if size else more)
+
+
+def _is_result(name: str, cell: str) -> bool:
+    """Whether an unknown column's cell is a result and no part of what names the row."""
+    if _FACTOR.fullmatch(cell):
+        return True
+    return bool(_FRACTION.fullmatch(cell) and _RESULT_NAME.search(name))
 
 
 def columns_of(

@@ -202,3 +202,16 @@ def test_headings(heading: str, op: str, dtype: str) -> None:
     assert (only.key.op, only.key.dtype) == (op, dtype)
     if "mode=" in heading:
         assert (only.mode, only.level) == ("kernel", "core")
+
+
+def test_a_fraction_that_is_no_result_tells_rows_apart() -> None:
+    one = table(
+        "| Shape | alpha | Torch (ms) | Gems (ms) | Speedup | GB/s |",
+        "| [[64, 64]] | 0.5 | 0.5 | 0.25 | 2.00 | 812.5 |",
+        "| [[64, 64]] | 1.5 | 0.6 | 0.30 | 2.00 | 900.1 |",
+    )
+    assert [row.key.size_key for row in rows(one)] == [
+        "[[64, 64]] alpha=0.5",
+        "[[64, 64]] alpha=1.5",
+    ]
+    assert {row.key.occurrence for row in rows(one)} == {0}
