@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -102,6 +103,8 @@ def request_from(given: dict[str, Any], *required: str) -> Request:
     for name in required:
         if not given[name]:
             raise errors.UsageError(f"missing option --{name}; see `flagkit plugins` for its names")
+    if given["timeout_s"] is not None and not math.isfinite(given["timeout_s"]):
+        raise errors.UsageError(f"--timeout {given['timeout_s']}: not a number of seconds")
     python = given["python"]
     return Request(
         switch=given["switch"],
