@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,7 @@ from flagkit.parsers.flaggems_table import flagkit_parser
 from flagkit.parsers.reading import read_log
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 ROWS = 10_000
 NOISE, NOISE_ROWS = 1_000_000, 1_000
@@ -81,19 +82,25 @@ def loop(path: Path) -> None:
             line.startswith(b"SUCCESS")
 
 
-def seconds(work: Callable[[], object], times: int) -> float:
-    """The median time of *work*."""
-    spent = []
+def seconds(works: Mapping[str, Callable[[], object]], times: int) -> dict[str, float]:
+    """The median time of each of *works*, run in turns: a machine is not as fast all the time."""
+    spent: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(times):
-        start = time.perf_counter()
-        work()
-        spent.append(time.perf_counter() - start)
-    return statistics.median(spent)
+        for name, work in works.items():
+            start = time.perf_counter()
+            work()
+            spent[name].append(time.perf_counter() - start)
+    return {name: statistics.median(times) for name, times in spent.items()}
 
 
 def child(args: Sequence[str]) -> int:
-    """Run Python with *args* to its end; gives its peak memory in bytes."""
-    process = subprocess.Popen([sys.executable, *args], stdout=subprocess.DEVNULL)
+    """Run Python with *args* to its end; gives its peak memory in bytes.
+
+    Bytecode is kept, as of any installed package: click's has been.
+    """
+    unset = ("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED")
+    env = {name: value for name, value in os.environ.items() if name not in unset}
+    process = subprocess.Popen([sys.executable, *args], stdout=subprocess.DEVNULL, env=env)
     _, status, usage = os.wait4(process.pid, 0)
     if os.waitstatus_to_exitcode(status) != 0:
         raise SystemExit(f"{' '.join(args)} failed")
@@ -111,23 +118,29 @@ def main() -> None:
         log(after, 2)
         noise(loud)
         compare = ["-m", "flagkit", "compare", str(before), str(after), "--reporter"]
-        base = seconds(lambda: child(["-c", "import click"]), times)
+        reporters = ("csv", "json", "terminal")
+        peaks = {reporter: child([*compare, reporter]) / 1e6 for reporter in reporters}
+        works: dict[str, Callable[[], object]] = {
+            reporter: partial(child, [*compare, reporter]) for reporter in reporters
+        }
+        works["import click"] = partial(child, ["-c", "import click"])
+        spent = seconds(works, times)
+        base = spent["import click"]
         print(f"import click: {base * 1e3:.0f} ms")
-        for reporter in ("csv", "json", "terminal"):
-            spent = seconds(lambda r=reporter: child([*compare, r]), times)
-            peak = child([*compare, reporter]) / 1e6
+        for reporter in reporters:
             print(
-                f"compare 2 x {ROWS} rows ({reporter}): {spent / base:.1f} x import click, "
-                f"peak {peak:.0f} MB"
+                f"compare 2 x {ROWS} rows ({reporter}): {spent[reporter] / base:.1f} x "
+                f"import click, peak {peaks[reporter]:.0f} MB"
             )
         parser = flagkit_parser()
-        least = seconds(lambda: loop(loud), times)
-        spent = seconds(lambda: read_log(loud, [parser]), times)
+        spent = seconds(
+            {"loop": lambda: loop(loud), "read": lambda: read_log(loud, [parser])}, times
+        )
         assert len(read_log(loud, [parser]).rows) == NOISE_ROWS
         peak = child(["-m", "flagkit", "compare", str(loud), str(loud), "--reporter", "csv"]) / 1e6
         size = loud.stat().st_size / 1e6
         print(
-            f"{NOISE} foreign lines ({size:.0f} MB): {least / spent:.2f} of a bare loop's speed, "
+            f"{NOISE} foreign lines ({size:.0f} MB): {spent['loop'] / spent['read']:.2f} of a bare loop's speed, "
             f"peak {peak:.0f} MB as a process"
         )
 

@@ -37,11 +37,19 @@ class Paired:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """One side's rows in the log's order, and how often each key stands there."""
+    """One side's rows in the log's order.
+
+    ``repeats`` tells how often a key stands there, by the identity of its first row, for
+    keys that stand there several times.
+    """
 
     rows: Mapping[Identity, Row]
-    counts: Mapping[Identity, int]
-    """By the identity of each key's first row."""
+    repeats: Mapping[Identity, int]
+
+    def count(self, identity: Identity) -> int:
+        """How often the key of *identity* stands there."""
+        first = _first(identity)
+        return self.repeats.get(first, 1 if first in self.rows else 0)
 
 
 def use_node(logs: Iterable[RunLog]) -> bool:
@@ -56,8 +64,9 @@ def pair_rows(before: RunLog, after: RunLog, *, nodes: bool, tick: float | None 
     :param tick: the timer's step in ms, where it has one that matters.
     """
     sides = (_identified(before.rows, nodes), _identified(after.rows, nodes))
-    theirs = sides[1].counts
-    uneven = {first for first, count in sides[0].counts.items() if theirs.get(first) != count}
+    mine, theirs = sides[0].repeats, sides[1].repeats
+    uneven = {first for first, count in mine.items() if theirs.get(first) != count}
+    uneven |= theirs.keys() - mine.keys()
     pairs: dict[Identity, Pair] = {}
     unpaired: dict[tuple[Side, Identity], Unpaired] = {}
     for identity, row in sides[0].rows.items():
@@ -70,12 +79,12 @@ def pair_rows(before: RunLog, after: RunLog, *, nodes: bool, tick: float | None 
             pairs[identity] = _pair(row, partner, (), tick)
         elif rules.obstacle(row, partner) is None:
             pairs[identity] = _pair(row, partner, rules.pair_flags(row, partner), tick)
-    for side, mine, others in zip(SIDES, sides, reversed(sides), strict=True):
-        if len(pairs) == len(mine.rows):
+    for side, rows, others in zip(SIDES, sides, reversed(sides), strict=True):
+        if len(pairs) == len(rows.rows):
             continue
-        for identity, row in mine.rows.items():
+        for identity, row in rows.rows.items():
             if identity not in pairs:
-                unpaired[side, identity] = _left(side, identity, row, mine, others)
+                unpaired[side, identity] = _left(side, identity, row, rows, others)
     damaged = tuple(
         Unpaired(side=side, reason="damaged", damaged=line, detail=line.reason)
         for side, log in zip(SIDES, (before, after), strict=True)
@@ -103,19 +112,23 @@ def identified(rows: Sequence[Row], nodes: bool) -> Mapping[Identity, Row]:
 
 
 def _identified(rows: Sequence[Row], nodes: bool) -> _Rows:
-    counts: dict[Identity, int] = {}
-    found: list[Identity] = []
+    placed: dict[Identity, Row] = {}
+    repeats: dict[Identity, int] = {}
     turned: set[Identity] = set()
     for row in rows:
         key = row.key
-        first = (key.op, key.dtype, key.size_key, key.node if nodes else "", 0)
-        nth = counts.get(first, 0)
-        counts[first] = nth + 1
-        found.append((*first[:4], nth) if nth else first)
-        if key.occurrence != nth:
+        node = key.node if nodes else ""
+        identity = first = (key.op, key.dtype, key.size_key, node, 0)
+        if first in placed:
+            nth = repeats.get(first, 1)
+            repeats[first] = nth + 1
+            identity = (key.op, key.dtype, key.size_key, node, nth)
+        placed[identity] = row
+        if key.occurrence != identity[4]:
             turned.add(first)
     if not turned:
-        return _Rows(rows=dict(zip(found, rows, strict=True)), counts=counts)
+        return _Rows(rows=placed, repeats=repeats)
+    found = list(placed)
     # A log that counts its keys is trusted, whatever order its rows come in. Across test
     # nodes the counts start anew: there only the log's order is left.
     if nodes or not any(row.key.node for row in rows):
@@ -125,7 +138,7 @@ def _identified(rows: Sequence[Row], nodes: bool) -> _Rows:
             identity: row if row.key.occurrence == identity[4] else row.numbered(identity[4])
             for identity, row in zip(found, rows, strict=True)
         },
-        counts=counts,
+        repeats=repeats,
     )
 
 
@@ -147,10 +160,6 @@ def _first(identity: Identity) -> Identity:
     return (*identity[:4], 0) if identity[4] else identity
 
 
-def _count(side: _Rows, identity: Identity) -> int:
-    return side.counts.get(_first(identity), 0)
-
-
 def _is_sound(before: Row, after: Row) -> bool:
     return before.status == "ok" and after.status == "ok"
 
@@ -167,7 +176,7 @@ def _left(side: Side, identity: Identity, row: Row, mine: _Rows, others: _Rows) 
     """Where a row that did not pair ends, and why."""
     other: Side = "after" if side == "before" else "before"
     missing = f"missing-{other}"
-    count, their_count = _count(mine, identity), _count(others, identity)
+    count, their_count = mine.count(identity), others.count(identity)
     if not their_count:
         reason = rules.alone(row) or missing
         return Unpaired(side=side, reason=reason, row=row, detail=row.reason)

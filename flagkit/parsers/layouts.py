@@ -38,7 +38,8 @@ _LEGACY_FOLDED = rf"(\S+) ({_GENERAL}) ({_GENERAL})(?: ({_GENERAL}))?"
 
 _LABEL = re.compile(r"\S+(?: \S+)*")
 _BY_LABEL = (
-    rf"(\S+) {{2,}}({_MS}) {{2,}}({_MS}) {{2,}}({_NUMBER})((?: {{2,}}{_NUMBER}){{0,4}}) {{2,}}(\S.*)"
+    rf"(\S+) {{2,}}({_MS}) {{2,}}({_MS}) {{2,}}({_NUMBER})"
+    rf"((?: {{2,}}{_NUMBER}){{0,4}}) {{2,}}(\S.*)"
 )
 """A table that somebody set anew, with each cell below its label."""
 
