@@ -137,7 +137,10 @@ class Campaign:
         return names
 
     def environ(self, side: Side) -> dict[str, str]:
-        """The environment of a side without its private paths, for looking around in it."""
+        """The environment of a side without its private paths, for looking around in it.
+
+        What the caller has on ``PYTHONPATH`` stays: FlagGems is often run from its source.
+        """
         environ = sides.environment(
             self._base,
             backend=self._device,
@@ -145,7 +148,10 @@ class Campaign:
             directory=Path(),
             harness=Path(),
         )
-        return {name: v for name, v in environ.items() if name not in sides.PRIVATE}
+        found = {name: v for name, v in environ.items() if name not in sides.PRIVATE}
+        inherited = self._base.get("PYTHONPATH", "")
+        paths = [*map(str, self.arms[side].pythonpath), *([inherited] if inherited else [])]
+        return found | ({"PYTHONPATH": ":".join(paths)} if paths else {})
 
     @property
     def across_builds(self) -> bool:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from flagkit.experiment.campaign import Campaign
 
 LIMIT_S = 60.0
+CHECKOUT, IMPORTED = "FlagGems checkout", "path of flag_gems"
 PACKAGES = ("triton", "torch", "torch_musa", "flag_gems", "numpy", "pytest")
 _ASK = """
 import hashlib, importlib.util, json, os, sys
@@ -43,13 +44,11 @@ def identities(campaign: Campaign) -> dict[str, dict[str, str]]:
 
 
 def _identity(campaign: Campaign, side: Any) -> dict[str, str]:
-    arm, environ = campaign.arms[side], campaign.environ(side)
-    paths = [*map(str, arm.pythonpath), *filter(None, [environ.get("PYTHONPATH", "")])]
-    if paths:
-        environ["PYTHONPATH"] = ":".join(paths)
-    found = ask(campaign.python(side), environ)
-    root = arm.gems_root or campaign.request.gems_root
-    return found | ({"FlagGems revision": revision(root)} if root else {})
+    found = ask(campaign.python(side), campaign.environ(side))
+    root = campaign.arms[side].gems_root or campaign.request.gems_root
+    if root is None:
+        return found
+    return found | {CHECKOUT: str(root), "FlagGems revision": revision(root)}
 
 
 def ask(python: Path, environ: Mapping[str, str]) -> dict[str, str]:
@@ -84,8 +83,19 @@ def refuse_other_identity(
     build: bool,
     allowed: Collection[str] = (),
 ) -> None:
-    """Raise :class:`UsageError` naming what differs. ``build``: another build is the switch."""
+    """Raise :class:`UsageError` naming what differs. ``build``: another build is the switch.
+
+    Then two FlagGems checkouts must also be two FlagGems that are imported: an installed one
+    may come before both, and would be compared with itself.
+    """
     if build:
+        imported = before.get(IMPORTED)
+        alike = imported is not None and imported == after.get(IMPORTED)
+        if alike and before.get(CHECKOUT) != after.get(CHECKOUT) and IMPORTED not in allowed:
+            raise UsageError(
+                f"the sides have two FlagGems checkouts, and both would import {imported}: take "
+                f"the installed one away, or allow it with --allow-diff '{IMPORTED}'"
+            )
         return
     names = [
         name

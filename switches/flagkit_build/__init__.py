@@ -74,7 +74,7 @@ class BuildSwitch:
                 click.Option(
                     [f"--build-{arm}-gems"],
                     metavar="DIR",
-                    help=f"The FlagGems checkout of the {arm} side.",
+                    help=f"The FlagGems checkout of the {arm} side: its benchmark, and its src.",
                 ),
             ]
         return tuple(found)
@@ -82,11 +82,15 @@ class BuildSwitch:
 
 def _build(arm: str, options: Mapping[str, Any]) -> ArmSetup:
     python, gems = options.get(f"{arm}_python"), options.get(f"{arm}_gems")
-    paths = options.get(f"{arm}_path") or ()
+    paths = [_folder(f"--build-{arm}-path", str(p)) for p in options.get(f"{arm}_path") or ()]
+    root = None if not gems else _folder(f"--build-{arm}-gems", str(gems))
+    if root is not None and (root / "src" / "flag_gems").is_dir():
+        # The benchmark alone would be the checkout's; what it imports is what is compared.
+        paths.append(root / "src")
     return ArmSetup(
         python=None if not python else _interpreter(f"--build-{arm}-python", str(python)),
-        pythonpath=tuple(_folder(f"--build-{arm}-path", str(path)) for path in paths),
-        gems_root=None if not gems else _folder(f"--build-{arm}-gems", str(gems)),
+        pythonpath=tuple(paths),
+        gems_root=root,
     )
 
 
