@@ -31,9 +31,8 @@ class TimedCall:
     """One request to time *fn*.
 
     ``grad_to_none`` are tensors whose gradient is dropped before each call.
-    ``original`` times *fn* the way the benchmark's own timer would and returns what that
-    returns, ``original_all`` all its samples in ms where it can tell them; both None where
-    there is no such timer. ``op`` is for messages.
+    ``original_all`` times *fn* the way the benchmark's own timer would and gives its samples
+    in ms; None where there is no such timer. ``op`` is for messages.
     """
 
     fn: Callable[[], Any]
