@@ -1,5 +1,5 @@
 """``python -m flagkit``."""
 
-from flagkit.cli import main
+from flagkit.cli import program
 
-main()
+program()
