@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from flagkit.experiment.kernels import KernelRecord
 
     Launched = tuple[str, ...]
+    Places = Mapping[str, tuple[str, int]]
 
 MOST_REASONS = 2
 """Distinct reasons in the line for people; each kernel's own stands in the kernel table."""
@@ -51,8 +52,8 @@ class KernelPair:
 class KernelProof:
     """Both sides' kernels compared.
 
-    ``launches_equal`` says whether each timed call launched the same kernels with the same
-    grids in the same order on both sides; None where launches are not known.
+    ``launches_equal`` says whether each call that both sides timed launched the same kernels
+    with the same grids in the same order; None where launches are not known.
     """
 
     pairs: tuple[KernelPair, ...] = ()
@@ -158,18 +159,25 @@ def prove(before: Path, after: Path) -> KernelProof:
         read_kernels(side / "caches" / "triton", launches)
         for side, launches in zip((before, after), lines, strict=True)
     ]
-    return compare_kernels(kernels[0], kernels[1], (lines[0], lines[1]))
+    places = [_places(read_lines(side / "measurements.jsonl")) for side in (before, after)]
+    return compare_kernels(
+        kernels[0], kernels[1], (lines[0], lines[1]), places=(places[0], places[1])
+    )
 
 
 def compare_kernels(
     before: Sequence[KernelRecord],
     after: Sequence[KernelRecord],
     launches: tuple[Iterable[Any], Iterable[Any]] = ((), ()),
+    *,
+    places: tuple[Places, Places] | None = None,
 ) -> KernelProof:
     """Join both sides' kernels by what they are, and compare their code.
 
     *launches* are both sides' decoded lines of ``tuning.jsonl``. Where timed calls' launches
     are known, kernels that no call launched (a tuner's candidates, set-up) are left out.
+    *places* are both sides' timed calls, so that a call that only one side came to (the other
+    was cut short) is no difference in launches, and one that launched nothing there is.
     """
     if any(record.launched for record in before) and any(record.launched for record in after):
         before = [record for record in before if record.launched]
@@ -180,30 +188,56 @@ def compare_kernels(
         pairs += _paired(group, theirs.pop(identity, []))
     for group in theirs.values():
         pairs += _paired([], group)
-    sequences = [launch_sequences(lines) for lines in launches]
-    known = all(sequences)
-    return KernelProof(
-        pairs=tuple(pairs), launches_equal=sequences[0] == sequences[1] if known else None
+    return KernelProof(pairs=tuple(pairs), launches_equal=_launches_equal(launches, places))
+
+
+def _launches_equal(
+    launches: tuple[Iterable[Any], Iterable[Any]], places: tuple[Places, Places] | None
+) -> bool | None:
+    one, other = (
+        launch_sequences(lines, places[side] if places else None)
+        for side, lines in enumerate(launches)
     )
+    if not (any(one.values()) and any(other.values())):
+        return None
+    if places is None or not all(places):
+        return one == other
+    shared = one.keys() & other.keys()
+    return all(one[place] == other[place] for place in shared) if shared else None
 
 
-def launch_sequences(lines: Iterable[Any]) -> dict[tuple[str, int], tuple[Launched, ...]]:
+def _places(journal: Iterable[Any]) -> Places:
+    """Where each timed call of a journal stands: its test and its number in it, by its id."""
+    return {
+        str(line["id"]): (str(line.get("node", "")), line["call"])
+        for line in journal
+        if line.get("kind") == "call" and "id" in line and isinstance(line.get("call"), int)
+    }
+
+
+def launch_sequences(
+    lines: Iterable[Any], timed: Places | None = None
+) -> dict[tuple[str, int], tuple[Launched, ...]]:
     """What each timed call launched, in order, by the test and the call's place in it.
 
-    Ids of calls are not used: another number of calls before would shift them.
+    Ids of calls are not compared: another number of calls before would shift them. *timed*
+    are all calls there were; without them, those that launched something are counted.
     """
     calls: dict[tuple[str, str], list[tuple[int, Launched]]] = {}
     for line in lines:
         if isinstance(line, dict) and line.get("kind") == "launch":
             call = (str(line.get("node", "")), str(line.get("call", "")))
             order = line.get("order")
-            place = order if isinstance(order, int) else 0
-            calls.setdefault(call, []).append((place, _launched(line)))
-    places: Counter[str] = Counter()
-    found = {}
-    for (node, _), launched in calls.items():
-        found[node, places[node]] = tuple(text for _, text in sorted(launched))
-        places[node] += 1
+            nth = order if isinstance(order, int) else 0
+            calls.setdefault(call, []).append((nth, _launched(line)))
+    found: dict[tuple[str, int], tuple[Launched, ...]] = dict.fromkeys((timed or {}).values(), ())
+    counted: Counter[str] = Counter()
+    for (node, call_id), launched in calls.items():
+        counting = (node, counted[node])
+        counted[node] += 1
+        place = timed.get(call_id) if timed else counting
+        if place is not None:
+            found[place] = tuple(text for _, text in sorted(launched))
     return found
 
 

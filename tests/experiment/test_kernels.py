@@ -245,6 +245,33 @@ def test_two_sides_directories(tmp_path: Path) -> None:
     assert prove(tmp_path / "x", tmp_path / "y").notes() == ()
 
 
+@pytest.mark.parametrize(
+    ("launched", "timed", "equal"),
+    [
+        (["c1"], ["c1"], True),  # the after side was cut short behind its first call
+        (["c1"], ["c1", "c2"], False),  # its second call launched nothing
+        (["c2"], ["c1", "c2"], False),  # one launch each, but in another call
+    ],
+)
+def test_launches_are_compared_in_the_calls_that_both_sides_timed(
+    tmp_path: Path, launched: list[str], timed: list[str], equal: bool
+) -> None:
+    both = ["c1", "c2"]
+    for side, calls, ran in (("before", both, both), ("after", timed, launched)):
+        fill(tmp_path / side / "caches" / "triton")
+        journal = [
+            {"kind": "call", "id": call, "node": "t", "call": number}
+            for number, call in enumerate(calls)
+        ]
+        tuning = [launch(call=call) for call in ran]
+        for name, lines in (("measurements.jsonl", journal), ("tuning.jsonl", tuning)):
+            text = "".join(f"{json.dumps(line)}\n" for line in lines)
+            (tmp_path / side / name).write_text(text)
+    found = prove(tmp_path / "before", tmp_path / "after")
+    assert found.launches_equal is equal
+    assert found.same_code is equal
+
+
 def test_the_same_code_with_other_numbers_is_no_equal_launch() -> None:
     lines = [launch(scalars=["20", "0.5"])]
     assert launch_sequences(lines) == launch_sequences([launch(scalars=["20", "0.5"])])
