@@ -118,6 +118,20 @@ class Assembly:
             self._stream = open_stream(interface)
         return test_stream(interface, self._stream)
 
+    def survived(self, error: BaseException) -> None:
+        """Look whether the device still works after *error* ended a test.
+
+        Work outside a timed call (inputs, a forward) may kill it too. A dead device says so
+        again when it is waited for; an allocation that was refused does not.
+        """
+        if self.session.fatal or not self._is_fatal(error):
+            return
+        try:
+            self.session.interface.synchronize()  # type: ignore[union-attr]
+        except Exception as again:
+            if self._is_fatal(again):
+                self.session.fatal = " ".join(f"{type(again).__name__}: {again}".split())[:500]
+
     def finish(self) -> None:
         """Ask the device once more, for what changed while measuring."""
         self._device("end")

@@ -114,6 +114,9 @@ class AgentPlugin:
         try:
             with self.assembly.stream():
                 return (yield)
+        except BaseException as error:
+            self.assembly.survived(error)
+            raise
         finally:
             if collecting:
                 gc.enable()

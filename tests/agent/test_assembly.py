@@ -1,0 +1,53 @@
+"""A device that dies between the timed calls is noticed, and only such a one."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from flagkit.agent.assembly import Assembly
+from flagkit.agent.config import AgentConfig
+from flagkit.agent.plugin import AgentPlugin
+from flagkit_cuda import CudaBackend
+
+DEAD = "CUDA error: an illegal memory access was encountered"
+
+
+def assembled(said: str) -> Assembly:
+    """An assembly whose device answers *said* when it is waited for; empty: it is well."""
+    assembly = Assembly(AgentConfig())
+    interface: Any = ModuleType("made_device")
+
+    def synchronize() -> None:
+        if said:
+            raise RuntimeError(said)
+
+    interface.synchronize = synchronize
+    assembly._backend = CudaBackend()
+    assembly.session.interface = interface
+    return assembly
+
+
+@pytest.mark.parametrize(
+    ("raised", "said", "dead"),
+    [(DEAD, DEAD, True), ("CUDA out of memory", "", False), ("no such shape", DEAD, False)],
+)
+def test_a_device_is_dead_when_it_says_so_again(raised: str, said: str, dead: bool) -> None:
+    assembly = assembled(said)
+    assembly.survived(RuntimeError(raised))
+    assert bool(assembly.session.fatal) is dead
+
+
+def test_no_further_test_runs_on_a_device_that_died_between_calls() -> None:
+    class Item:
+        nodeid = "t"
+        session = ModuleType("made_session")
+
+    item: Any = Item()
+    body = AgentPlugin(assembled(DEAD)).pytest_runtest_call(item)
+    next(body)
+    with pytest.raises(BaseException, match="illegal memory access"):
+        body.throw(pytest.fail.Exception(f"err=<<<{DEAD}>>>"))
+    assert item.session.shouldstop.startswith("the device is dead: RuntimeError: CUDA error")
