@@ -119,9 +119,12 @@ def facts_of(log: RunLog) -> dict[str, str]:
     start = device.get("start") if isinstance(device, dict) else None
     found = {
         f"device {name}": str(start[name])
-        for name in ("uuid", "name", "driver")
+        for name in ("uuid", "name")
         if isinstance(start, dict) and start.get(name)
     }
+    state = start.get("state") if isinstance(start, dict) else None
+    if isinstance(state, dict) and state.get("driver_version"):
+        found["device driver"] = str(state["driver_version"])
     if isinstance(versions, dict):
         found |= {str(name): str(version) for name, version in versions.items()}
     return found
