@@ -11,7 +11,7 @@ from flagkit.compare.tuninglines import decode_tuning
 from flagkit.errors import InputError, PluginError
 from flagkit.experiment.collect import collect
 from flagkit.experiment.harness import sha256
-from flagkit.experiment.kernelproof import prove
+from flagkit.experiment.kernelproof import KernelProof, prove
 from flagkit.experiment.outputs import check_outputs
 from flagkit.experiment.rundir import CAMPAIGN, RECEIPT, write_json, write_text
 from flagkit.jsonl import read_lines
@@ -50,18 +50,18 @@ def report_operator(
         found = [*certificate_notes(certificate), *_switch_notes(before_dir, after_dir, switch)]
         notes += [replace(note, text=f"{prefix}{note.text}") for note in found]
         notes += device_notes(before, after)
-    proof = prove(*sides[0])
+    proofs = [prove(*side) for side in sides]
     control = bool(switch is not None and switch.control)
     report = compare_rounds(logs, label=op, control=control)
     receipts = {
         "before": logs[0][0].receipt or {},
         "after": logs[0][1].receipt or {},
         "certificate": [c.to_json() for c in certificates],
-        "kernels": proof.to_json(),
+        "kernels": proofs[0].to_json(),
     }
     report = replace(
         report,
-        notes=(*report.notes, *proof.notes(), *notes),
+        notes=(*report.notes, *proof_notes(proofs), *notes),
         receipts=receipts,
     )
     return check_outputs(report, sides, logs)
@@ -95,6 +95,22 @@ def certified(
     """Both sides' rows ruled by what their tuners did and by whether the switch was kept."""
     before, after, certificate = certify(_tuning(before_dir), _tuning(after_dir), before, after)
     return switch_kept(before), switch_kept(after), certificate
+
+
+def proof_notes(proofs: Sequence[KernelProof]) -> Iterator[Note]:
+    """What the kernels prove: once where every round says the same, else round by round.
+
+    That both sides ran the same code is said only where it holds in every round.
+    """
+    told = [proof.notes() for proof in proofs]
+    if all(notes == told[0] for notes in told):
+        yield from told[0]
+        return
+    same = all(proof.same_code for proof in proofs)
+    for round_, notes in enumerate(told, 1):
+        for note in notes:
+            if same or note.code != "same-code":
+                yield replace(note, text=f"round {round_}: {note.text}")
 
 
 def certificate_notes(certificate: CertificateSummary) -> Iterator[Note]:
