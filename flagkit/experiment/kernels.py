@@ -17,7 +17,7 @@ from flagkit.errors import InputError
 from flagkit.experiment.elf import MAGIC, code_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
@@ -76,17 +76,22 @@ class KernelRecord:
         return {**made, "options": dict(self.options), "calls": list(self.calls)}
 
 
-def read_kernels(cache: Path, launches: Iterable[Any] = ()) -> tuple[KernelRecord, ...]:
+def read_kernels(
+    cache: Path, launches: Iterable[Any] = (), *, only_launched: bool = False
+) -> tuple[KernelRecord, ...]:
     """Every kernel in the Triton cache folder *cache*, sorted by what it is.
 
     *launches* are decoded lines of the side's ``tuning.jsonl``; they add signature,
     constants, registers and the calls. A kernel that was launched but is not in the cache
     stands too, with a reason. Nothing is raised for what the folder holds.
+
+    :param only_launched: leave the others out, unread: a tuner may have compiled thousands.
     """
     launched = _by_hash(launches)
+    wanted = frozenset(launched) if only_launched else None
     records = []
     for metadata in sorted(cache.glob("*/*.json")):
-        record = _read_kernel(metadata)
+        record = _read_kernel(metadata, wanted)
         if record is not None:
             records.append(_with_launches(record, launched.pop(record.cache_hash, [])))
     for cache_hash, lines in launched.items():
@@ -96,8 +101,8 @@ def read_kernels(cache: Path, launches: Iterable[Any] = ()) -> tuple[KernelRecor
     return tuple(sorted(records, key=lambda r: (r.identity, r.ttgir, r.code)))
 
 
-def _read_kernel(path: Path) -> KernelRecord | None:
-    """The kernel that the metadata file *path* belongs to; None where it is none."""
+def _read_kernel(path: Path, wanted: Collection[str] | None = None) -> KernelRecord | None:
+    """The kernel that the metadata file *path* belongs to; None where it is none *wanted*."""
     if path.name.startswith("__grp__") or path.name.endswith(".autotune.json"):
         return None
     try:
@@ -105,6 +110,8 @@ def _read_kernel(path: Path) -> KernelRecord | None:
     except (InputError, ValueError, RecursionError):
         return None
     if not isinstance(data, dict) or "num_warps" not in data:
+        return None
+    if wanted is not None and str(data.get("hash", "")) not in wanted:
         return None
     reasons = []
     try:

@@ -276,3 +276,11 @@ def test_the_same_code_with_other_numbers_is_no_equal_launch() -> None:
     lines = [launch(scalars=["20", "0.5"])]
     assert launch_sequences(lines) == launch_sequences([launch(scalars=["20", "0.5"])])
     assert launch_sequences(lines) != launch_sequences([launch(scalars=["21", "0.5"])])
+
+
+def test_candidates_that_nothing_launched_are_not_read(tmp_path: Path) -> None:
+    cache = fill(tmp_path / "side", cache_hash="h")
+    fill(tmp_path / "side", cache_hash="other")
+    assert {r.cache_hash for r in read_kernels(cache, [launch("h")])} == {"h", "other"}
+    (only,) = read_kernels(cache, [launch("h")], only_launched=True)
+    assert only.cache_hash == "h" and only.code
