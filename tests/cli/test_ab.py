@@ -189,8 +189,8 @@ def test_ctrl_c_ends_the_group_and_keeps_what_is_finished(
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        # A shell starts what runs in its background with the interrupt ignored.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
+        # nohup, or a shell's background, starts its children with signals ignored.
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # noqa: PLW1509
     )
     journal = "runs/*/hanging/before/measurements.jsonl"
     for _ in range(600):

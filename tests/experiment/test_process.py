@@ -16,6 +16,7 @@ from flagkit.experiment import process
 from flagkit.experiment.process import run_child
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from flagkit.experiment.process import Outcome
@@ -123,6 +124,15 @@ def test_what_left_the_group_and_still_writes_is_not_waited_for(
         time.sleep(0.05)  # a thread that raised would be a warning, which fails the test
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """As on a terminal, also where a shell started the tests with interrupts ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_a_second_interrupt_kills_at_once(tmp_path: Path) -> None:
     code = (
         "import os, signal, time\n"
