@@ -22,7 +22,6 @@ UNKNOWN = "unknown"
 
 RowStatus = Literal["ok", "failed", "invalid", "no-device-work"]
 Certificate = Literal["certified", "rebuilt", "no-tuner", "config-drift"]
-TuningState = Literal["recorded", "replayed", "rebuilt", "missed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

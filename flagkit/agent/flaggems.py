@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from flagkit.agent.session import Label
 from flagkit.agent.timing import Latency
-from flagkit.model import is_latency
+from flagkit.model import status_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -135,7 +135,7 @@ class FlagGemsAdapter:
                 "tflops": _number(getattr(metric, "tflops", None)),
                 "gbps": _number(getattr(metric, "gbps", None)),
                 "baseline_gbps": _number(getattr(metric, "gbps_base", None)),
-                "status": "failed" if error else "ok" if is_latency(latency) else "invalid",
+                "status": status_of(_number(latency), failed=bool(error)),
                 "reason": str(error or "")[:500],
                 "mode": mode,
                 "level": level,

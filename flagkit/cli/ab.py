@@ -27,7 +27,7 @@ from flagkit.cli.options import (
     reporter_options,
 )
 from flagkit.cli.outcome import deliver, exit_code, shown_on
-from flagkit.cli.show import CampaignLog, Display
+from flagkit.cli.show import CampaignLog, Display, near
 from flagkit.compare.verdicts import parse_fail_on
 from flagkit.experiment import schedule
 from flagkit.experiment.campaign import Campaign
@@ -180,11 +180,3 @@ def _dry_run(campaign: Campaign, runs_dir: Path) -> int:
 
 def _shown(value: str | None) -> str:
     return "(unset)" if value is None else value or "(empty)"
-
-
-def near(path: Path) -> str:
-    """*path* from here, where it is below here."""
-    try:
-        return str(path.relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from flagkit import errors
-from flagkit.cli.ab import near
 from flagkit.cli.asked import measuring_options, request_from
 from flagkit.cli.options import ComposedCommand, registry
-from flagkit.cli.show import CampaignLog, Display
+from flagkit.cli.show import CampaignLog, Display, near
 from flagkit.experiment import schedule
 from flagkit.experiment.campaign import Campaign
 from flagkit.experiment.collect import collect

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 import click
@@ -11,7 +12,6 @@ from flagkit.cli import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from flagkit.model import RangeReport
 
@@ -105,3 +105,11 @@ class Display:
         self._log.write(text)
         self._stream.write(text + "\n")
         self._stream.flush()
+
+
+def near(path: Path) -> str:
+    """*path* from here, where it is below here."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)

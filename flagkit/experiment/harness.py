@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from flagkit.errors import RunError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
 SUMS = "SHA256SUMS"
 
@@ -77,6 +77,11 @@ def check_sums(root: Path) -> list[str]:
         return [f"{root / SUMS}: {error.strerror or error}"]
     recorded = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
     found = {name: sha256(path) for name, path in files(root)}
+    return differing(recorded, found)
+
+
+def differing(recorded: Mapping[str, str], found: Mapping[str, str]) -> list[str]:
+    """What is not as *recorded*, by name and digest: one line a file, empty if nothing."""
     changed = []
     for name in sorted({*recorded, *found}):
         if name not in found:

@@ -6,11 +6,11 @@ shows it.
 
 from __future__ import annotations
 
-import json
 import subprocess
 from typing import TYPE_CHECKING, Any
 
 from flagkit.errors import UsageError
+from flagkit.experiment.asking import LIMIT_S, ask_python
 from flagkit.model import SIDES
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from flagkit.experiment.campaign import Campaign
 
-LIMIT_S = 60.0
 CHECKOUT, IMPORTED = "FlagGems checkout", "path of flag_gems"
 PACKAGES = ("triton", "torch", "torch_musa", "flag_gems", "numpy", "pytest")
 _ASK = """
@@ -53,14 +52,7 @@ def _identity(campaign: Campaign, side: Any) -> dict[str, str]:
 
 def ask(python: Path, environ: Mapping[str, str]) -> dict[str, str]:
     """What *python* would import; empty if it cannot be asked."""
-    command = [str(python), "-c", _ASK, *PACKAGES]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, timeout=LIMIT_S, env=dict(environ), check=True
-        )
-        found = json.loads(done.stdout)
-    except (OSError, subprocess.SubprocessError, ValueError):
-        return {}
+    found = ask_python(python, _ASK, PACKAGES, environ)
     return {str(name): str(value) for name, value in found.items()}
 
 

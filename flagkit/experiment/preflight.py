@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flagkit.errors import UsageError
+from flagkit.experiment.asking import ask_python
 from flagkit.experiment.proof import find_variable
 
 if TYPE_CHECKING:
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 
     from flagkit.experiment.campaign import Campaign
 
-LOCATE_S = 60.0
 STACK = ("triton", "flag_gems")
 """Where a variable of no named package is looked for: torch alone has gigabytes."""
 
@@ -88,12 +86,5 @@ def locate(
     python: Path, packages: Iterable[str], environ: Mapping[str, str]
 ) -> dict[str, list[Path]]:
     """Where *python* would import *packages* from. Empty for those it does not find."""
-    command = [str(python), "-c", _LOCATE, *sorted(packages)]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, timeout=LOCATE_S, env=dict(environ), check=True
-        )
-        found = json.loads(done.stdout)
-    except (OSError, subprocess.SubprocessError, ValueError):
-        return {}
+    found = ask_python(python, _LOCATE, sorted(packages), environ)
     return {name: [Path(place) for place in places] for name, places in found.items()}

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import flagkit
-from flagkit.experiment.harness import sha256
+from flagkit.experiment.harness import differing, sha256
 from flagkit.jsonl import read_lines
 
 if TYPE_CHECKING:
@@ -87,12 +87,4 @@ def check_receipt(
     recorded, found = data.get("digests"), digests(directory, names)
     if not isinstance(recorded, dict):
         return ["receipt.json: it holds no digests"]
-    changed = []
-    for name in sorted({*recorded, *found}):
-        if name not in found:
-            changed.append(f"{name}: missing")
-        elif name not in recorded:
-            changed.append(f"{name}: added")
-        elif recorded[name] != found[name]:
-            changed.append(f"{name}: changed")
-    return changed
+    return differing(recorded, found)

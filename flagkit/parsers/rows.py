@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from flagkit.compare.sizes import normalise_dtype, normalise_op, size_key
-from flagkit.model import UNKNOWN, Inputs, Plan, Regime, Row, RowKey, Source, is_latency
+from flagkit.model import UNKNOWN, Inputs, Plan, Regime, Row, RowKey, Source, status_of
 
 UNKNOWN_REGIME = Regime()
 """One for all rows of which nothing is told: what is the same need not be compared."""
@@ -57,7 +57,7 @@ def make_row(
     """
     if key is None:
         key = size_key(size_detail)
-    status = "failed" if failed else "ok" if is_latency(latency_ms) else "invalid"
+    status = status_of(latency_ms, failed)
     if not reason and status != "ok":
         reason = _why(latency_ms, failed)
     return Row(
@@ -67,7 +67,7 @@ def make_row(
             size_key=key,
             node=node,
         ),
-        status=status,  # type: ignore[arg-type]
+        status=status,
         size_detail=size_detail if isinstance(size_detail, str) else key,
         latency_ms=latency_ms,
         baseline_ms=baseline_ms,
