@@ -17,7 +17,7 @@ from flagkit.parsers.regimes import kept_mode
 from flagkit.parsers.rows import make_row, measured
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from flagkit.model import Row
@@ -99,11 +99,24 @@ class _Journal:
             call, called = self._calls.get(_text(entry.get("id")), ({}, number))
             merged.append((called, entry, call, number))
         known = {_text(entry.get("id")) for entry, _ in self._found.values()}
+        timed = self._timed()
         for identity, (call, number) in self._calls.items():
-            if call.get("role") == "row" and identity not in known:
+            if identity in known:
+                continue
+            if call.get("role") == "row" or _ended_its_row(call, number, timed):
                 merged.append((number, {}, call, number))
         for _, entry, call, number in sorted(merged, key=lambda item: item[0]):
             yield self._row(entry, call, number)
+
+    def _timed(self) -> dict[tuple[str, ...], int]:
+        """Where each label was last timed without an error, or made a row."""
+        last: dict[tuple[str, ...], int] = {}
+        for entry, number in self._found.values():
+            last[_label(entry)] = max(number, last.get(_label(entry), 0))
+        for call, number in self._calls.values():
+            if call.get("status") != "failed":
+                last[_label(call)] = max(number, last.get(_label(call), 0))
+        return last
 
     def ending(self) -> Iterator[Note]:
         """Whether the journal tells that the run ended well."""
@@ -178,6 +191,22 @@ def _identity(entry: dict[str, Any], number: int) -> str:
     if entry.get("serial") is not None:
         return f"serial {entry['serial']}"
     return f"line {number}"
+
+
+def _label(entry: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(_text(entry.get(name)) for name in ("node", "op", "dtype", "size_detail"))
+
+
+def _ended_its_row(call: dict[str, Any], number: int, timed: Mapping[tuple[str, ...], int]) -> bool:
+    """Whether an operator's call failed and the benchmark made no row of its label any more.
+
+    FlagGems ends a test at such a call, so that its row is in no table. A benchmark that
+    went on with the same label tried again: its row is the later one.
+    """
+    if call.get("role") != "op" or call.get("status") != "failed":
+        return False
+    label = _label(call)
+    return all(label[1:]) and timed.get(label, 0) < number
 
 
 def _status(entry: dict[str, Any], call: dict[str, Any]) -> str:

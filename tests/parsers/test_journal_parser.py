@@ -227,3 +227,26 @@ def test_calls_of_two_processes_in_one_journal_are_told() -> None:
     told = [fact for fact in flagkit_parser().parse(data, "j") if isinstance(fact, Note)]
     assert [(note.code, note.source and note.source.line) for note in told] == [("incomplete", 3)]
     assert "more than one process" in told[0].text
+
+
+FAILED = {"status": "failed", "latency_ms": None, "samples_ms": [], "plan": None, "regime": None}
+
+
+def test_an_operators_failed_call_is_a_failed_row() -> None:
+    """FlagGems ends the test there and prints no table: only the call tells of the row."""
+    other = {"size_detail": "[torch.Size([1024, 1024])]"}
+    boom = call("c2", call=1, **other, **FAILED, inputs=None, reason="RuntimeError: boom")
+    found = rows(text(START, call("c1"), row("c1"), boom, END))
+    assert [each.status for each in found] == ["ok", "failed"]
+    assert found[1].key.size_key == "[[1024,1024]]"
+    assert (found[1].latency_ms, found[1].reason) == (None, "RuntimeError: boom")
+
+
+def test_a_failed_call_that_was_tried_again_is_no_row() -> None:
+    failed = call("c1", **FAILED, inputs=None)
+    again = call("c2", call=1)
+    assert [each.status for each in rows(text(START, failed, again, row("c2"), END))] == ["ok"]
+
+
+def test_a_failed_call_of_unknown_size_is_no_row() -> None:
+    assert rows(text(START, call("c1", **FAILED, inputs=None, size_detail=""), END)) == []
