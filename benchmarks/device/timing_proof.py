@@ -6,11 +6,15 @@
 
 ``one`` and ``two`` are the same code on both sides, three rounds of half of the operators
 each, so that two cards can share the work; ``--parts one`` on the first and ``two`` on the
-second. The operators of a half run in one process, from a file that is written beside the
-results and takes FlagGems' own tests. FlagGems has to be importable: put ``DIR/src`` on
-PYTHONPATH. Checks are printed last and kept as OUT/summary.txt. Exit 1 where one failed.
+second. ``kernel_one``, ``kernel_two`` and ``cudagraph_one``, ``cudagraph_two`` time the same
+tests twice without flagkit, in FlagGems' kernel mode (the first process with its torch
+column, for the cost) and with upstream's ``do_bench_cudagraph``. The operators of a half run
+in one process, from a file that is written beside the results and takes FlagGems' own tests.
+FlagGems has to be importable: put ``DIR/src`` on PYTHONPATH. Checks are printed last and
+kept as OUT/summary.txt. Exit 1 where one failed.
 
-Seconds on one H200, about: one and two 400 each, views 65, both_levels 120, effect 120.
+Seconds on one H200, about: one and two 400 each, a kernel part 220, a cudagraph part 80,
+views 65, both_levels 120, effect 120.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -28,7 +33,7 @@ from typing import TYPE_CHECKING, Any
 from proof_runs import Part, lines, reports, run_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
 EFFECT = Path(__file__).resolve().parents[2] / "tests" / "gpu" / "known_effect"
 HALVES = {
@@ -51,13 +56,27 @@ HALVES = {
 
 FLAGGEMS = ("-p", "benchmark.conftest", "--level", "core", "--dtypes", "float16")
 LATENCY = ("--metrics", "latency")
+SIDE_STREAM = """
+import pytest, torch
+
+STREAM = torch.cuda.Stream()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call(item):
+    torch.cuda.synchronize()
+    with torch.cuda.stream(STREAM):
+        yield
+"""
+"""For ``do_bench_cudagraph``, which captures no backward of a default stream's forward."""
+
 WORST, WITHIN_ONE = 4.0, 0.9
 """Per cent for any row, and the share of rows within 1 per cent: medians of three rounds."""
 
 
 def suite(part: Part, half: str) -> Path:
     """A folder whose one file takes FlagGems' tests under the mark of *half*."""
-    folder = part.work / half
+    folder = part.work / part.name
     folder.mkdir(exist_ok=True)
     names = "".join(
         f"from benchmark.test_{file} import {', '.join(f'test_{test}' for test in tests)}\n"
@@ -76,6 +95,16 @@ def gems_path(part: Part) -> dict[str, str]:
     return {"PYTHONPATH": os.pathsep.join([*found, os.environ.get("PYTHONPATH", "")])}
 
 
+def spread(rows: Sequence[Mapping[str, Any]]) -> str:
+    """How far the rows of a report are off, the same code on both sides."""
+    off = sorted(abs(row["speedup_percent"]) for row in rows)
+    within = sum(value <= 1 for value in off)
+    return (
+        f"worst {off[-1]:.2f} %, 90 % within {off[int(len(off) * 0.9)]:.2f} %, "
+        f"median {statistics.median(off):.2f} %, {within} of {len(off)} rows within 1 %"
+    )
+
+
 def part_half(half: str) -> Callable[[Part], None]:
     """The part that measures one half, the same code on both sides."""
 
@@ -84,17 +113,19 @@ def part_half(half: str) -> Callable[[Part], None]:
         options = ("--switch", "aa", "--suite", suite(part, half), "--rounds", "3")
         _, _, run = part.ab("aa", *options, "--ops", half, *extra, **gems_path(part))
         (report,) = reports(run)
-        off = sorted(abs(row["speedup_percent"]) for row in report["rows"])
-        fallbacks = sum("fallback" in row["flags"] for row in report["rows"])
+        rows = report["rows"]
+        off = [abs(row["speedup_percent"]) for row in rows]
         share = sum(value <= 1 for value in off) / len(off)
-        said = f"{len(off)} rows, 90 % within {off[int(len(off) * 0.9)]:.2f} %"
-        part.check(off[-1] <= WORST, f"{half}: worst row", f"{off[-1]:.2f} %, {said}")
-        part.check(share >= WITHIN_ONE, f"{half}: rows within 1 %", f"{100 * share:.1f} %")
+        ok = max(off) <= WORST and share >= WITHIN_ONE
+        part.check(ok, f"{half}: the same code, medians of 3", spread(rows))
+        fallbacks = sum("fallback" in row["flags"] for row in rows)
         part.check(not fallbacks, f"{half}: fallbacks", fallbacks)
+        part.check(not report["unpaired"], f"{half}: unpaired", len(report["unpaired"]))
         equal, of = equal_digests(run / half)
         part.check(equal, f"{half}: equal input digests", of)
-        measured = seconds(run / half / "before"), seconds(run / half / "after")
-        part.check(True, f"{half}: seconds a row, before and after", measured)
+        sides = run / half / "before", run / half / "after"
+        part.check(True, f"{half}: seconds a row, before and after", [seconds(s) for s in sides])
+        part.check(True, f"{half}: seconds of the tests", [tests(side) for side in sides])
 
     return body
 
@@ -113,6 +144,12 @@ def seconds(side: Path) -> float:
     """Median seconds of a timed call."""
     calls = (x for x in lines(side, "measurements.jsonl") if x["kind"] == "call")
     return round(statistics.median(call["seconds"] for call in calls), 3)
+
+
+def tests(side: Path) -> float:
+    """Seconds of all tests, without the process's start: inputs, compiling, timing."""
+    found = (x for x in lines(side, "measurements.jsonl") if x["kind"] == "test")
+    return round(sum(test["seconds"] for test in found), 1)
 
 
 def part_views(part: Part) -> None:
@@ -143,34 +180,46 @@ def part_effect(part: Part) -> None:
         part.check(off <= 1, f"{expected} % known", f"{len(found)} rows, off by {off:.2f} points")
 
 
-def part_kernel_mode(part: Part) -> None:
-    """FlagGems' kernel mode on half ``one``, twice without flagkit, for its noise and cost."""
-    folder = suite(part, "one")
-    logs = []
-    for number, metrics in enumerate(((), LATENCY)):
-        log = part.given.out / f"kernel-mode-{number}.log"
-        caches = {
-            n: str(part.work / f"{n}-{number}") for n in ("TRITON_CACHE_DIR", "FLAGGEMS_CACHE_DIR")
-        }
-        command = [sys.executable, "-m", "pytest", str(folder), "-s", *FLAGGEMS, *metrics]
-        left = part.limit - (time.monotonic() - part.started)
-        began = time.monotonic()
-        with log.open("wb") as out:
-            subprocess.run(
-                command,
-                env={**os.environ, **gems_path(part), **caches},
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                timeout=max(1.0, left),
-                check=False,
+def part_without(mode: str, half: str) -> Callable[[Part], None]:
+    """The part that times a half twice in *mode* of FlagGems, without flagkit."""
+
+    def body(part: Part) -> None:
+        folder = suite(part, half)
+        if mode == "cudagraph":
+            (folder / "conftest.py").write_text(SIDE_STREAM)
+        logs = []
+        for number in range(2):
+            baseline = mode == "kernel" and number == 0
+            name = f"{mode}-{half}-{number}"
+            log = part.given.out / f"{name}.log"
+            caches = {
+                variable: str(part.work / f"{name}-{variable}")
+                for variable in ("TRITON_CACHE_DIR", "FLAGGEMS_CACHE_DIR")
+            }
+            command = [sys.executable, "-m", "pytest", str(folder), "-s", "--durations=0", "-vv"]
+            command += [*FLAGGEMS, "--mode", mode, *(() if baseline else LATENCY)]
+            with log.open("wb") as out:
+                subprocess.run(
+                    command,
+                    env={**os.environ, **gems_path(part), **caches},
+                    stdout=out,
+                    stderr=subprocess.STDOUT,
+                    timeout=max(1.0, part.limit - (time.monotonic() - part.started)),
+                    check=False,
+                )
+            took = sum(
+                map(float, re.findall(rb"^ *([0-9.]+)s call ", log.read_bytes(), re.MULTILINE))
             )
-        took = f"{time.monotonic() - began:.0f} s" + ("" if metrics else " with the torch column")
-        part.check(True, "kernel mode, one process", took)
-        logs.append(log)
-    report = part.given.out / "kernel-mode.json"
-    part.flagkit("compare", *logs, "--reporter", "json", "-o", report, "--force")
-    off = [abs(row["speedup_percent"]) for row in json.loads(report.read_text())["rows"]]
-    part.check(True, "kernel mode against itself", f"{len(off)} rows, worst {max(off):.2f} %")
+            what = f"{mode} {half}: seconds of the tests" + (", torch column" * baseline)
+            part.check(took, what, f"{took:.1f}")
+            logs.append(log)
+        report = part.given.out / f"{mode}-{half}.json"
+        part.flagkit("compare", *logs, "--reporter", "json", "-o", report, "--force")
+        data = json.loads(report.read_text())
+        rows = [row for each in data.get("reports", [data]) for row in each["rows"]]
+        part.check(rows, f"{mode} {half}: the same code, one pair", spread(rows))
+
+    return body
 
 
 PARTS: dict[str, tuple[float, Callable[[Part], None]]] = {
@@ -179,7 +228,8 @@ PARTS: dict[str, tuple[float, Callable[[Part], None]]] = {
     "views": (120, part_views),
     "both_levels": (240, part_both_levels),
     "effect": (240, part_effect),
-    "kernel_mode": (500, part_kernel_mode),
+    **{f"kernel_{half}": (400, part_without("kernel", half)) for half in HALVES},
+    **{f"cudagraph_{half}": (200, part_without("cudagraph", half)) for half in HALVES},
 }
 """Each part with the seconds it may take."""
 
