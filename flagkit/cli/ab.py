@@ -33,6 +33,7 @@ from flagkit.experiment import schedule
 from flagkit.experiment.campaign import Campaign
 from flagkit.experiment.identity import identities, refuse_other_identity
 from flagkit.experiment.preflight import verify_switch
+from flagkit.experiment.remembered import Remembered, users_file
 from flagkit.experiment.report import write_reports
 from flagkit.experiment.rundir import RunDir
 from flagkit.plugins import Kind
@@ -96,7 +97,7 @@ def command(ctx: click.Context, /, **given: Any) -> int:
         raise errors.UnavailableError("backend", request.backend, answer.reason)
     operators = campaign.operators()
     if request.verify:
-        verify_switch(campaign)
+        verify_switch(campaign, Remembered(users_file(os.environ)))
     for operator in operators:
         schedule.check_differences(campaign, RunDir(root=given["runs_dir"]), operator)
     identity = identities(campaign)

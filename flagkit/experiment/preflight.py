@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from flagkit.errors import UsageError
 from flagkit.experiment.asking import ask_python
 from flagkit.experiment.proof import find_variable
+from flagkit.experiment.remembered import Remembered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -37,12 +38,22 @@ print(json.dumps(found))
 """Finds packages without importing them: importing torch takes seconds and needs a device."""
 
 
-def verify_switch(campaign: Campaign) -> None:
+def verify_switch(campaign: Campaign, remembered: Remembered | None = None) -> None:
     """Check that each of the switch's variables occurs in the package that reads it.
 
     A switch that nobody reads changes nothing, silently. Raises :class:`UsageError` that
     lists similar names found there.
+
+    :param remembered: what earlier searches found; what this one finds is kept in it.
     """
+    memory = remembered or Remembered()
+    try:
+        _verify(campaign, memory)
+    finally:
+        memory.save()
+
+
+def _verify(campaign: Campaign, memory: Remembered) -> None:
     variables = campaign.switch.variables(campaign.backend, campaign.request.switch_options)
     wanted = [variable for variable in variables if variable.package]
     free = [variable.name for variable in variables if not variable.package]
@@ -52,7 +63,7 @@ def verify_switch(campaign: Campaign) -> None:
         return
     packages = {variable.package for variable in wanted} | {*(STACK if free else ())}
     places = locate(campaign.python("after"), packages, campaign.environ("after"))
-    _refuse_misspelt(free, [folder for name in STACK for folder in places.get(name, ())])
+    _refuse_misspelt(free, [place for name in STACK for place in places.get(name, ())], memory)
     for variable in wanted:
         folders = places.get(variable.package)
         if not folders:
@@ -61,7 +72,7 @@ def verify_switch(campaign: Campaign) -> None:
                 f"{variable.package!r} should read, but {campaign.python('after')} has no such "
                 "package; go on without this check with --no-verify"
             )
-        similar = find_variable(variable.name, folders)
+        similar = find_variable(variable.name, folders, remembered=memory)
         if similar is not None:
             names = f"; similar names there: {', '.join(similar)}" if similar else ""
             raise UsageError(
@@ -70,10 +81,10 @@ def verify_switch(campaign: Campaign) -> None:
             )
 
 
-def _refuse_misspelt(names: Iterable[str], folders: Sequence[Path]) -> None:
+def _refuse_misspelt(names: Iterable[str], folders: Sequence[Path], memory: Remembered) -> None:
     """A name of no known package that nothing reads, where something reads one much alike."""
     for name in names:
-        similar = find_variable(name, folders) or ()
+        similar = find_variable(name, folders, remembered=memory) or ()
         close = [one for one in similar if SequenceMatcher(None, name, one).ratio() >= MISSPELT]
         if close:
             raise UsageError(

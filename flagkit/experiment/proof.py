@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-import json
 import mmap
 import os
 import re
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from flagkit.experiment.remembered import Remembered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -33,26 +36,19 @@ _COMMON = frozenset({"ENABLE", "DISABLE", "USE", "TRITON", "FLAGTREE", "FLAGGEMS
 
 
 def find_variable(
-    name: str, folders: Sequence[Path], *, cache: Path | None = None
+    name: str, folders: Sequence[Path], *, remembered: Remembered | None = None
 ) -> tuple[str, ...] | None:
     """None where *name* occurs under *folders*; else similar variables that do, best first.
 
     A folder may be a single file. Files that cannot be read are passed over.
 
-    :param cache: a file that remembers where a name was found, so that the next search
-        looks there first. One that cannot be read or written does without.
+    :param remembered: what earlier searches of large files found.
     """
-    wanted = name.encode("utf-8", "replace")
-    hints = _read_hints(cache)
-    hint = hints.get(name, "")
-    if hint and _inside(hint, folders) and _holds(Path(hint), wanted):
-        return None
+    memory = remembered or Remembered()
     files = list(_files(folders))
-    for path in files:
-        if _holds(path, wanted):
-            _write_hints(cache, {**hints, name: str(path)})
-            return None
-    return _similar(name, files)
+    if any(_holds(path, name, memory) for path in files):
+        return None
+    return _similar(name, files, memory)
 
 
 def _files(folders: Iterable[Path]) -> Iterator[Path]:
@@ -78,28 +74,30 @@ def _files(folders: Iterable[Path]) -> Iterator[Path]:
     yield from (path for _, path in sorted(binaries))
 
 
-def _holds(path: Path, wanted: bytes) -> bool:
-    return any(True for _ in _occurrences(path, [wanted], whole=True))
+def _holds(path: Path, name: str, memory: Remembered) -> bool:
+    wanted = name.encode("utf-8", "replace")
+
+    def search() -> list[str]:
+        return [name for _ in islice(_occurrences(path, wanted, whole=True), 1)]
+
+    return bool(memory.ask(path, f"name {name}", search))
 
 
-def _occurrences(
-    path: Path, words: Iterable[bytes], *, whole: bool, most: int = MOST_HITS
-) -> Iterator[bytes]:
-    """The identifiers in *path* that hold one of *words*; with *whole*, that are it."""
+def _occurrences(path: Path, word: bytes, *, whole: bool) -> Iterator[bytes]:
+    """The identifiers in *path* that hold *word*; with *whole*, that are it."""
     try:
         with (
             path.open("rb") as file,
             mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
         ):
-            for word in words:
-                yield from _in_content(content, word, whole=whole, most=most)
+            yield from _in_content(content, word, whole=whole)
     except (OSError, ValueError):
         return  # gone, no permission, empty: nothing is read from it
 
 
-def _in_content(content: mmap.mmap, word: bytes, *, whole: bool, most: int) -> Iterator[bytes]:
+def _in_content(content: mmap.mmap, word: bytes, *, whole: bool) -> Iterator[bytes]:
     at, hits = content.find(word), 0
-    while at >= 0 and (whole or hits < most):
+    while at >= 0 and (whole or hits < MOST_HITS):
         hits += 1
         start, end = at, at + len(word)
         while start > 0 and content[start - 1] in _WORD and end - start < 200:
@@ -111,15 +109,16 @@ def _in_content(content: mmap.mmap, word: bytes, *, whole: bool, most: int) -> I
         at = content.find(word, end)
 
 
-def _similar(name: str, files: Iterable[Path]) -> tuple[str, ...]:
+def _similar(name: str, files: Iterable[Path], memory: Remembered) -> tuple[str, ...]:
     parts = [part for part in name.upper().split("_") if len(part) > 2]
     rare = [part for part in parts if part not in _COMMON]
-    words = [text.encode() for part in rare or parts for text in (f"_{part}", f"{part}_")]
-    found: set[bytes] = set()
+    words = [text for part in rare or parts for text in (f"_{part}", f"{part}_")]
+    found: set[str] = set()
     for path in files:
-        found.update(w for w in _occurrences(path, words, whole=False) if _VARIABLE.fullmatch(w))
+        for word in words:
+            found.update(memory.ask(path, f"word {word}", partial(_variables, path, word)))
     scores = {}
-    for text in (word.decode() for word in found):
+    for text in found:
         alike = difflib.SequenceMatcher(None, name, text, autojunk=False).ratio()
         shared = len({*rare} & {*text.split("_")})
         if alike >= CLOSE or shared:
@@ -127,24 +126,7 @@ def _similar(name: str, files: Iterable[Path]) -> tuple[str, ...]:
     return tuple(sorted(scores, key=lambda text: (scores[text], text), reverse=True)[:SIMILAR])
 
 
-def _inside(hint: str, folders: Iterable[Path]) -> bool:
-    return any(folder == Path(hint) or folder in Path(hint).parents for folder in folders)
-
-
-def _read_hints(cache: Path | None) -> dict[str, str]:
-    if cache is None:
-        return {}
-    try:
-        known = json.loads(cache.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    pairs = known.items() if isinstance(known, dict) else ()
-    return {name: path for name, path in pairs if isinstance(path, str)}
-
-
-def _write_hints(cache: Path | None, hints: dict[str, str]) -> None:
-    if cache is None:
-        return
-    with contextlib.suppress(OSError):
-        cache.parent.mkdir(parents=True, exist_ok=True)
-        cache.write_text(json.dumps(hints, indent=1, sort_keys=True), encoding="utf-8")
+def _variables(path: Path, word: str) -> list[str]:
+    """What looks like a variable in *path* and holds *word*."""
+    found = _occurrences(path, word.encode("utf-8", "replace"), whole=False)
+    return sorted({text.decode() for text in found if _VARIABLE.fullmatch(text)})

@@ -91,7 +91,7 @@ def flagkit(tmp_path: Path) -> Callable[..., Done]:
         done = subprocess.run(
             [sys.executable, "-m", "flagkit", *map(str, args)],
             cwd=tmp_path,
-            env={**os.environ, **environ},
+            env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), **environ},
             capture_output=True,
             text=True,
             timeout=timeout,

@@ -237,3 +237,25 @@ def test_a_directory_of_plain_logs_is_as_good_as_the_logs(
     report = json.loads(done.out)
     assert done.code == 0 and report["range"]["regime"] == "unknown"
     assert report["incomplete"] == []
+
+
+def test_what_a_search_found_is_kept_for_the_next_run(
+    flagkit: Callable[..., Done], suite: Path, tmp_path: Path
+) -> None:
+    package = tmp_path / "stack" / "triton"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "libtriton.so").write_bytes(b"FLAGTREE_HCU_RLC_ENHANCE\0" + bytes(1 << 20))
+    common = (
+        *("ab", "--switch", "rlc", "--rlc-vendor", "musa", "--backend", "cpu"),
+        *("--suite", suite, "--ops", "fine"),
+    )
+    first = flagkit(*common, PYTHONPATH=str(package.parent))
+    assert first.code == 2 and "FLAGTREE_HCU_RLC_ENHANCE" in first.err
+    kept = tmp_path / "cache" / "flagkit" / "variables.json"
+    assert "FLAGTREE_MUSA_RLC_ENHANCE" in kept.read_text()
+    assert flagkit(*common, PYTHONPATH=str(package.parent)) == first
+    homeless = flagkit(
+        *common, PYTHONPATH=str(package.parent), XDG_CACHE_HOME="", HOME=str(tmp_path / "gone")
+    )
+    assert homeless == first and not (tmp_path / "gone").exists()
