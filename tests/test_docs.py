@@ -19,7 +19,7 @@ from flagkit.compare.verdicts import EXIT_CODES
 from flagkit.experiment.request import Request
 from flagkit.plugins import Kind, contract_problem
 from flagkit.reporters import csv, summary
-from flagkit.reporters.json import report_json
+from flagkit.reporters.json import JsonReporter
 from flagkit.testing.reporters import some_report
 
 if sys.version_info >= (3, 11):
@@ -160,7 +160,7 @@ def nested(value: object) -> set[str]:
 
 def test_every_key_of_the_json_report_is_documented():
     schema = ARCHITECTURE.partition("## JSON, schema 1\n")[2].partition("\n## ")[0]
-    keys = nested(report_json(some_report()))
+    keys = nested(json.loads(JsonReporter().render([some_report()], {})))
     assert not keys - told(schema) - set(model.BUCKETS.values()) - {"before", "after", "paired"}
 
 

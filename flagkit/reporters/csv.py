@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import math
-from functools import lru_cache
+from itertools import repeat
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from flagkit import hookimpl
-from flagkit.reporters.text import cell
+from flagkit.reporters.text import FORMULA_STARTS, cell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
     import click
 
     from flagkit.interfaces import Reporter
-    from flagkit.model import Pair, RangeReport, Unpaired
+    from flagkit.model import RangeReport, Unpaired
 
 COLUMNS = (
     "label",
@@ -40,6 +38,10 @@ COLUMNS = (
 )
 """Stable: columns are only ever added at the end. ``state`` is ``paired`` or the reason."""
 
+_QUOTE = '"'
+_SUSPECT = frozenset((" ", *FORMULA_STARTS))
+"""A cell may be a formula only if it starts so."""
+
 
 class CsvReporter:
     """One line a row; numbers stay numbers, text is never a formula."""
@@ -49,14 +51,12 @@ class CsvReporter:
     suffix = ".csv"
 
     def render(self, reports: Sequence[RangeReport], options: Mapping[str, Any]) -> str:
-        """A header line and one line a row, in ``\\n`` line ends."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        if not options.get("no_header"):
-            writer.writerow(COLUMNS)
+        """A header line and one line a row, in ``\n`` line ends."""
+        lines = [] if options.get("no_header") else [",".join(COLUMNS)]
         for report in reports:
-            writer.writerows(_lines(report))
-        return out.getvalue()
+            lines += _paired(report)
+            lines += _unpaired(report)
+        return "\n".join([*lines, ""])
 
     def options(self) -> Sequence[click.Option]:
         """``--csv-no-header``."""
@@ -71,67 +71,82 @@ def flagkit_reporter() -> Reporter:
     return CsvReporter()
 
 
-_repeated = lru_cache(maxsize=1 << 10)(cell)
-"""For what stands in many rows: operators, dtypes, modes."""
-
-
-def _lines(report: RangeReport) -> Iterator[tuple[str, ...]]:
-    label = cell(report.label)
-    for pair in report.pairs:
-        yield (label, *_paired(pair))
-    for entry in report.unpaired:
-        yield (label, *_unpaired(entry))
-
-
-def _paired(pair: Pair) -> tuple[str, ...]:
-    before, after = pair.before, pair.after
-    key, rounds = before.key, pair.rounds
-    return (
-        _repeated(key.op),
-        _repeated(key.dtype),
-        cell(before.size_detail),
-        cell(key.size_key),
-        str(key.occurrence),
-        "paired",
-        "",
-        _number(before.latency_ms),
-        _number(after.latency_ms),
-        _number(pair.speedup_percent),
-        _repeated(pair.regime),
-        _repeated(before.mode),
-        _repeated(before.level),
-        _repeated(" ".join(pair.flags)),
-        # In brackets, since a list that starts with a sign would be a formula.
-        f"[{' '.join(map(_number, rounds))}]" if len(rounds) > 1 else "",
-        "",
+def _paired(report: RangeReport) -> Iterator[str]:
+    # Column by column: most of them hold nothing that has to be escaped.
+    pairs = report.pairs
+    before, after = [pair.before for pair in pairs], [pair.after for pair in pairs]
+    keys = [row.key for row in before]
+    columns = (
+        repeat(_quoted(cell(report.label))),
+        _texts([key.op for key in keys]),
+        _texts([key.dtype for key in keys]),
+        _texts([row.size_detail for row in before]),
+        _texts([key.size_key for key in keys]),
+        [str(key.occurrence) for key in keys],
+        repeat("paired"),
+        repeat(""),
+        _numbers([row.latency_ms for row in before]),
+        _numbers([row.latency_ms for row in after]),
+        _numbers([pair.speedup_percent for pair in pairs]),
+        _texts([pair.regime for pair in pairs]),
+        _texts([row.mode for row in before]),
+        _texts([row.level for row in before]),
+        _texts([" ".join(pair.flags) for pair in pairs]),
+        [_rounds(pair.rounds) for pair in pairs],
+        repeat(""),
     )
+    return map(",".join, zip(*columns, strict=False))
 
 
-def _unpaired(entry: Unpaired) -> tuple[str, ...]:
+def _unpaired(report: RangeReport) -> Iterator[str]:
+    label = cell(report.label)
+    for entry in report.unpaired:
+        yield ",".join(map(_quoted, (label, *_left_out(entry))))
+
+
+def _left_out(entry: Unpaired) -> tuple[str, ...]:
     state = (entry.reason, entry.side)
     row = entry.row
     if row is None:
         assert entry.damaged is not None
         none = ("",) * 8
         return ("", "", cell(entry.damaged.text), "", "", *state, *none, cell(entry.detail))
-    key, latency = row.key, _number(row.latency_ms)
+    key, (latency,) = row.key, _numbers([row.latency_ms])
     return (
-        _repeated(key.op),
-        _repeated(key.dtype),
+        cell(key.op),
+        cell(key.dtype),
         cell(row.size_detail),
         cell(key.size_key),
         str(key.occurrence),
         *state,
         *((latency, "") if entry.side == "before" else ("", latency)),
         "",
-        _repeated(row.regime.label),
-        _repeated(row.mode),
-        _repeated(row.level),
-        _repeated(" ".join(row.flags)),
+        cell(row.regime.label),
+        cell(row.mode),
+        cell(row.level),
+        cell(" ".join(row.flags)),
         "",
         cell(entry.detail),
     )
 
 
-def _number(value: float | None) -> str:
-    return repr(value) if value is not None and math.isfinite(value) else ""
+def _texts(texts: Sequence[str]) -> Sequence[str]:
+    """A column of text: formulas disarmed, quoted where it has to be."""
+    joined = "".join(texts)
+    if not joined.isprintable() or not _SUSPECT.isdisjoint([text[:1] for text in texts]):
+        texts = list(map(cell, texts))
+        joined = "".join(texts)
+    return list(map(_quoted, texts)) if "," in joined or '"' in joined else texts
+
+
+def _quoted(text: str) -> str:
+    return f'"{text.replace(_QUOTE, _QUOTE * 2)}"' if "," in text or _QUOTE in text else text
+
+
+def _numbers(values: Sequence[float | None]) -> list[str]:
+    return [repr(value) if value is not None and isfinite(value) else "" for value in values]
+
+
+def _rounds(rounds: Sequence[float]) -> str:
+    # In brackets, since a list that starts with a sign would be a formula.
+    return f"[{' '.join(_numbers(rounds))}]" if len(rounds) > 1 else ""

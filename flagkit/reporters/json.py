@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import asdict
+from json.encoder import encode_basestring_ascii as _text
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from flagkit import hookimpl
 from flagkit.model import SIDES, UNKNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import click
 
@@ -33,13 +34,13 @@ class JsonReporter:
 
     def render(self, reports: Sequence[RangeReport], options: Mapping[str, Any]) -> str:
         """Strict JSON in ASCII: a value that is no number is null."""
-        shown = [report_json(report) for report in reports]
-        data = shown[0] if len(shown) == 1 else {"schema": SCHEMA, "reports": shown}
+        pieces = _on_one_line if options.get("compact") else _on_lines
+        if len(reports) == 1:
+            return "".join([*pieces(_parts(reports[0])), "\n"])
+        shown = ["".join(pieces(_parts(report))) for report in reports]
         if options.get("compact"):
-            return _dumps(data) + "\n"
-        if len(shown) == 1:
-            return _lines(data) + "\n"
-        reports_text = ",\n".join(map(_lines, shown))
+            return f'{{"schema": {SCHEMA}, "reports": [{", ".join(shown)}]}}\n'
+        reports_text = ",\n".join(shown)
         return f'{{"schema": {SCHEMA}, "reports": [\n{reports_text}\n]}}\n'
 
     def options(self) -> Sequence[click.Option]:
@@ -55,32 +56,33 @@ def flagkit_reporter() -> Reporter:
     return JsonReporter()
 
 
-def report_json(report: RangeReport) -> dict[str, Any]:
-    """One report as plain data. Numbers are given in full, latencies in ms."""
+def _parts(report: RangeReport) -> dict[str, str | list[str]]:
+    """One report's keys with their values as JSON; a list's elements each by itself."""
     regimes = [_range(one) for one in report.ranges if not one.name]
+    derived = [{**_range(one), "name": one.name} for one in report.ranges if one.name]
     return {
-        "schema": SCHEMA,
-        "label": report.label,
+        "schema": _dumps(SCHEMA),
+        "label": _dumps(report.label),
         "rows": [_row(pair) for pair in report.pairs],
-        "unpaired": [_unpaired(entry) for entry in report.unpaired],
-        "ledger": {side: asdict(getattr(report.ledger, side)) for side in SIDES},
-        "range": regimes[0] if regimes else None,
-        "ranges": regimes,
-        "derived_ranges": [{**_range(one), "name": one.name} for one in report.ranges if one.name],
-        "notes": [_note(note) for note in report.notes],
-        "complete": not report.incomplete,
-        "incomplete": list(report.incomplete),
-        "control": any(note.code == "control" for note in report.notes),
-        "torch_control": _data(report, "torch-control"),
-        "certificate": _data(report, "certificate"),
-        "receipts": dict(report.receipts),
+        "unpaired": [_dumps(_unpaired(entry)) for entry in report.unpaired],
+        "ledger": _dumps({side: asdict(getattr(report.ledger, side)) for side in SIDES}),
+        "range": _dumps(regimes[0] if regimes else None),
+        "ranges": [_dumps(one) for one in regimes],
+        "derived_ranges": [_dumps(one) for one in derived],
+        "notes": [_dumps(_note(note)) for note in report.notes],
+        "complete": _dumps(not report.incomplete),
+        "incomplete": [_dumps(reason) for reason in report.incomplete],
+        "control": _dumps(any(note.code == "control" for note in report.notes)),
+        "torch_control": _dumps(_data(report, "torch-control")),
+        "certificate": _dumps(_data(report, "certificate")),
+        "receipts": _dumps(dict(report.receipts)),
     }
 
 
 def finite(value: Any) -> Any:
     """*value* with every number that JSON has no word for replaced by None."""
     if isinstance(value, float):
-        return value if math.isfinite(value) else None
+        return value if isfinite(value) else None
     if isinstance(value, dict):
         return {str(key): finite(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
@@ -88,16 +90,30 @@ def finite(value: Any) -> Any:
     return value
 
 
-def _lines(report: Mapping[str, Any]) -> str:
-    """A report with each key, and each row, on a line of its own."""
-    parts = []
-    for key, value in report.items():
-        if isinstance(value, list) and value:
-            rows = ",\n  ".join(map(_dumps, value))
-            parts.append(f"{_dumps(key)}: [\n  {rows}\n ]")
+def _on_one_line(parts: Mapping[str, str | list[str]]) -> Iterator[str]:
+    start = "{"
+    for key, value in parts.items():
+        shown = value if isinstance(value, str) else f"[{', '.join(value)}]"
+        yield f'{start}"{key}": {shown}'
+        start = ", "
+    yield "}"
+
+
+def _on_lines(parts: Mapping[str, str | list[str]]) -> Iterator[str]:
+    """The pieces of a report with each key, and each row, on a line of its own."""
+    start = "{\n "
+    for key, value in parts.items():
+        yield f'{start}"{key}": '
+        if isinstance(value, str):
+            yield value
+        elif value:
+            yield "[\n  "
+            yield ",\n  ".join(value)
+            yield "\n ]"
         else:
-            parts.append(f"{_dumps(key)}: {_dumps(value)}")
-    return "{\n " + ",\n ".join(parts) + "\n}"
+            yield "[]"
+        start = ",\n "
+    yield "\n}"
 
 
 def _dumps(data: Any) -> str:
@@ -107,29 +123,46 @@ def _dumps(data: Any) -> str:
         return _encode(finite(data))
 
 
-def _row(pair: Pair) -> dict[str, Any]:
+def _row(pair: Pair) -> str:
+    # Written out: a dictionary of its cells takes twice as long, and most of a report is rows.
     before, after = pair.before, pair.after
-    return {
-        "op": before.key.op,
-        "dtype": before.key.dtype,
-        "size_detail": before.size_detail,
-        "size_key": before.key.size_key,
-        "occurrence": before.key.occurrence,
-        "before_ms": before.latency_ms,
-        "after_ms": after.latency_ms,
-        "speedup_percent": pair.speedup_percent,
-        "regime": pair.regime,
-        "flags": list(pair.flags),
-        "rounds": list(pair.rounds),
-        "node": before.key.node,
-        "mode": before.mode if before.mode != UNKNOWN else after.mode,
-        "level": before.level if before.level != UNKNOWN else after.level,
-        "before_torch_ms": before.baseline_ms,
-        "after_torch_ms": after.baseline_ms,
-        "before_samples_ms": list(before.samples_ms),
-        "after_samples_ms": list(after.samples_ms),
-        "certificate": after.certificate,
-    }
+    key, flags = before.key, pair.flags
+    mode = before.mode if before.mode != UNKNOWN else after.mode
+    level = before.level if before.level != UNKNOWN else after.level
+    percent = pair.speedup_percent
+    speedup = _number(percent)
+    rounds = f"[{speedup}]" if pair.rounds == (percent,) else _numbers(pair.rounds)
+    return (
+        f'{{"op": {_text(key.op)}, '
+        f'"dtype": {_text(key.dtype)}, '
+        f'"size_detail": {_text(before.size_detail)}, '
+        f'"size_key": {_text(key.size_key)}, '
+        f'"occurrence": {key.occurrence}, '
+        f'"before_ms": {_number(before.latency_ms)}, '
+        f'"after_ms": {_number(after.latency_ms)}, '
+        f'"speedup_percent": {speedup}, '
+        f'"regime": {_text(pair.regime)}, '
+        f'"flags": {_dumps(flags) if flags else "[]"}, '
+        f'"rounds": {rounds}, '
+        f'"node": {_text(key.node)}, '
+        f'"mode": {_text(mode)}, '
+        f'"level": {_text(level)}, '
+        f'"before_torch_ms": {_number(before.baseline_ms)}, '
+        f'"after_torch_ms": {_number(after.baseline_ms)}, '
+        f'"before_samples_ms": {_numbers(before.samples_ms)}, '
+        f'"after_samples_ms": {_numbers(after.samples_ms)}, '
+        f'"certificate": {_dumps(after.certificate) if after.certificate else "null"}}}'
+    )
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "null"
+    return repr(value) if type(value) is float and isfinite(value) else _dumps(value)
+
+
+def _numbers(values: Sequence[float]) -> str:
+    return f"[{', '.join(map(_number, values))}]" if values else "[]"
 
 
 def _unpaired(entry: Unpaired) -> dict[str, Any]:

@@ -109,10 +109,10 @@ def _regime_rows(report: RangeReport, one: Range) -> str:
         *([("remarks", LEFT)] if flagged else []),
     ]
     rows = []
-    for place, pair in enumerate(report.pairs):
+    for pair in report.pairs:
         if pair.regime != one.regime:
             continue
-        row = wording.row_text(place, pair)
+        row = wording.row_text(pair)
         rows.append(
             [
                 text.markdown(row.op),

@@ -32,6 +32,8 @@ ROW_COLUMNS = (
     Column("rounds", number=True),
     Column("remarks"),
 )
+"""In the order of :class:`flagkit.reporters.wording.RowText`."""
+
 UNPAIRED_COLUMNS = (
     Column("side"),
     Column("operator"),
@@ -137,8 +139,8 @@ def _rows(report: RangeReport, width: int | None, paint: Paint) -> Iterator[str]
     regimes = [one for one in report.ranges if not one.name]
     by_op = wording.several_ops(report)
     by_regime: dict[str, list[Cells]] = {one.regime: [] for one in regimes}
-    for place, pair in enumerate(report.pairs):
-        by_regime[pair.regime].append(_row(place, pair, by_op))
+    for pair in report.pairs:
+        by_regime[pair.regime].append(_row(pair, by_op))
     for one in regimes:
         yield ""
         if len(regimes) > 1:
@@ -147,19 +149,9 @@ def _rows(report: RangeReport, width: int | None, paint: Paint) -> Iterator[str]
         yield from table(ROW_COLUMNS, rows, indent=INDENT, width=width, paint=paint)
 
 
-def _row(place: int, pair: Pair, by_op: bool) -> Cells:
-    row = wording.row_text(place, pair)
-    texts = (
-        text.plain(row.op) if by_op else "",
-        text.plain(row.dtype),
-        text.plain(row.size),
-        row.before,
-        row.after,
-        row.speedup,
-        row.rounds,
-        text.plain(row.flags),
-    )
-    return Cells(texts, ROW_STYLES[_tone(pair)])
+def _row(pair: Pair, by_op: bool) -> Cells:
+    row = wording.row_text(pair)
+    return Cells(text.plain_all(row if by_op else row._replace(op="")), ROW_STYLES[_tone(pair)])
 
 
 def _unpaired(report: RangeReport, width: int | None, paint: Paint) -> Iterator[str]:

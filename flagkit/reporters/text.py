@@ -6,8 +6,12 @@ terminal, a spreadsheet or a Markdown page.
 
 from __future__ import annotations
 
-import math
 import re
+from math import isfinite
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 """A spreadsheet takes a cell that starts so for a formula, or for the end of its quotes."""
@@ -31,7 +35,7 @@ def span(low: float, high: float) -> str:
 
 def milliseconds(value: float | None) -> str:
     """Six decimals, as FlagGems prints; more digits where those would show none."""
-    if value is None or not math.isfinite(value):
+    if value is None or not isfinite(value):
         return "-"
     return f"{value:.6f}" if value == 0 or abs(value) >= 1e-5 else f"{value:.3g}"
 
@@ -50,6 +54,11 @@ def plain(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else _written_out(char) for char in text)
+
+
+def plain_all(texts: Sequence[str]) -> Sequence[str]:
+    """Each of *texts* as :func:`plain` gives it; they are looked at together."""
+    return texts if "".join(texts).isprintable() else [plain(text) for text in texts]
 
 
 def cell(text: str) -> str:

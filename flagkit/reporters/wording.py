@@ -39,19 +39,14 @@ LEDGER_WORDS = {
 
 
 class RowText(NamedTuple):
-    """A pair as words. ``place`` is its number in the report, from 0.
+    """A pair as words. ``rounds`` is the extent of its speedups, empty for a single round."""
 
-    ``rounds`` is the extent of its speedups, empty for a single round.
-    """
-
-    place: int
     op: str
     dtype: str
     size: str
     before: str
     after: str
     speedup: str
-    regime: str
     rounds: str
     flags: str
 
@@ -118,27 +113,25 @@ def range_line(one: Range, main: Range | None) -> str:
 
 def ends(one: Range, pairs: Sequence[Pair]) -> tuple[tuple[str, str], tuple[str, str]]:
     """The range's two ends: what each is, and the row that stands there."""
-    low, high = (row_text(place, pairs[place]) for place in (one.min_row, one.max_row))
+    low, high = (row_text(pairs[place]) for place in (one.min_row, one.max_row))
     return (
         (text.percent(one.min_percent), f"{low.op} {low.dtype} {low.size}"),
         (text.percent(one.max_percent), f"{high.op} {high.dtype} {high.size}"),
     )
 
 
-def row_text(place: int, pair: Pair) -> RowText:
+def row_text(pair: Pair) -> RowText:
     """One pair as words, unescaped."""
-    before, after = pair.before, pair.after
+    key, rounds = pair.before.key, pair.rounds
     return RowText(
-        place=place,
-        op=before.key.op,
-        dtype=short_dtype(before.key.dtype),
-        size=numbered(before.key.size_key, before.key.occurrence),
-        before=text.milliseconds(before.latency_ms),
-        after=text.milliseconds(after.latency_ms),
-        speedup=text.signed(pair.speedup_percent),
-        regime=pair.regime,
-        rounds=text.span(min(pair.rounds), max(pair.rounds)) if len(pair.rounds) > 1 else "",
-        flags=", ".join(pair.flags),
+        key.op,
+        short_dtype(key.dtype),
+        numbered(key.size_key, key.occurrence),
+        text.milliseconds(pair.before.latency_ms),
+        text.milliseconds(pair.after.latency_ms),
+        text.signed(pair.speedup_percent),
+        text.span(min(rounds), max(rounds)) if len(rounds) > 1 else "",
+        ", ".join(pair.flags),
     )
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -108,6 +109,25 @@ def test_every_reporter_takes_any_text(op: str, ms: float) -> None:
     for line in lines:
         for value in line.values():
             assert not value.startswith(("=", "@", "\t", "\r"))
+
+
+@given(st.lists(ANY_TEXT, min_size=1, max_size=5), st.floats(min_value=5e-324, max_value=1e308))
+def test_rows_are_written_as_the_standard_library_writes_them(ops: list[str], ms: float) -> None:
+    one = report(ops[0], ms)
+    several = [replace(one, pairs=tuple(pair for op in ops for pair in report(op, ms).pairs)), one]
+    for reports in ([one], several):
+        lines = JsonReporter().render(reports, {})
+        compact = JsonReporter().render(reports, {"compact": True})
+        assert json.loads(lines) == json.loads(compact)
+        assert compact == json.dumps(json.loads(compact)) + "\n"
+        shown = CsvReporter().render(reports, {})
+        again = io.StringIO()
+        csv.writer(again, lineterminator="\n").writerows(csv.reader(io.StringIO(shown)))
+        assert shown == again.getvalue()
+    rows = json.loads(JsonReporter().render(several, {}))["reports"][0]["rows"]
+    assert [row["op"] for row in rows] == ops
+    table = list(csv.DictReader(io.StringIO(CsvReporter().render(several, {}))))
+    assert [line["op"] for line in table][: len(ops)] == [text.cell(op) for op in ops]
 
 
 def test_json_of_one_and_of_several() -> None:
