@@ -9,7 +9,7 @@ methods that use them.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -79,6 +79,19 @@ class SwitchVariable:
 
     name: str
     package: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Excerpt:
+    """What a switch takes out of a side's log.
+
+    ``text`` is kept beside it as ``switch.log``, its first 256 KiB, with what does not print
+    written out. ``facts`` join those of :meth:`Switch.observe` on their way to
+    :meth:`Switch.prove`: up to 200, each of up to 500 characters.
+    """
+
+    text: str = ""
+    facts: Mapping[str, str] = field(default_factory=dict)
 
 
 class Backend(Protocol):
@@ -153,6 +166,19 @@ class Switch(Protocol):
 
     def options(self) -> Sequence[click.Option]:
         """Options named ``--<name>-...``."""
+        ...
+
+
+@runtime_checkable
+class TakesExcerpts(Protocol):
+    """What a switch may have besides: its own lines of a side's log. Since 0.1, optional."""
+
+    def excerpt(self, lines: Iterable[bytes], options: Mapping[str, Any]) -> Excerpt | None:
+        """Host side, when a side has ended: what in *lines* is the switch's; None: nothing asked.
+
+        *lines* come from whatever the benchmark printed: any bytes, of any number. A line
+        over 64 KiB is cut.
+        """
         ...
 
 

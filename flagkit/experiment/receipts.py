@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from flagkit.experiment.sides import SideSpec
 
 SCHEMA = 1
-KEPT = ("run.log", "measurements.jsonl", "tuning.jsonl", "agent.json", "outputs/*.bin")
+KEPT = (
+    *("run.log", "switch.log", "measurements.jsonl", "tuning.jsonl", "agent.json"),
+    "outputs/*.bin",
+)
 _SHOWN = re.compile(
     r"(FLAG|TRITON|NPY_|CUDA|MUSA|NVIDIA_VISIBLE|TORCH|PYTORCH|PYTHON|OMP_|OPENBLAS|MKL_|DISABLE_"
     r"|LLVM_|MLIR_|LD_LIBRARY_PATH$|PATH$)"
@@ -36,8 +39,13 @@ def allowed_environment(environ: Mapping[str, str], names: Mapping[str, Any]) ->
     }
 
 
-def receipt(spec: SideSpec, outcome: Outcome, *, started: str) -> dict[str, Any]:
-    """What is known of a finished side. Reads the files it left, for facts and digests."""
+def receipt(
+    spec: SideSpec, outcome: Outcome, *, started: str, excerpt: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """What is known of a finished side. Reads the files it left, for facts and digests.
+
+    *excerpt* is what the switch made of its log (``flagkit.experiment.excerpts``).
+    """
     facts = journalled_facts(spec.directory)
     return {
         "schema": SCHEMA,
@@ -56,6 +64,7 @@ def receipt(spec: SideSpec, outcome: Outcome, *, started: str) -> dict[str, Any]
         "problem": outcome.problem,
         "started": started,
         "seconds": round(outcome.seconds, 3),
+        **({"excerpt": dict(excerpt)} if excerpt else {}),
         "digests": digests(spec.directory),
     }
 

@@ -10,12 +10,13 @@ from flagkit.compare.ranges import compare_rounds
 from flagkit.compare.tuninglines import decode_tuning
 from flagkit.errors import InputError, PluginError
 from flagkit.experiment.collect import collect
+from flagkit.experiment.excerpts import excerpt_of
 from flagkit.experiment.harness import sha256
 from flagkit.experiment.kernelproof import KernelProof, prove
 from flagkit.experiment.outputs import check_outputs
 from flagkit.experiment.rundir import CAMPAIGN, RECEIPT, write_json, write_text
 from flagkit.jsonl import read_lines
-from flagkit.model import Note
+from flagkit.model import SIDES, Note
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -47,7 +48,8 @@ def report_operator(
         logs.append((before, after))
         certificates.append(certificate)
         prefix = f"round {round_}: " if len(sides) > 1 else ""
-        found = [*certificate_notes(certificate), *_switch_notes(before_dir, after_dir, switch)]
+        told = _switch_notes((before_dir, after_dir), (before, after), switch)
+        found = [*certificate_notes(certificate), *told]
         notes += [replace(note, text=f"{prefix}{note.text}") for note in found]
         notes += device_notes(before, after)
     proofs = [prove(*side) for side in sides]
@@ -146,11 +148,18 @@ def facts_of(log: RunLog) -> dict[str, str]:
     return found
 
 
-def _switch_notes(before: Path, after: Path, switch: Switch | None) -> Iterator[Note]:
-    """What the switch itself makes of what both processes saw of it."""
+def _switch_notes(
+    sides: tuple[Path, Path], logs: tuple[RunLog, RunLog], switch: Switch | None
+) -> Iterator[Note]:
+    """What the switch itself makes of what both processes saw of it, and of what they printed."""
     if switch is None:
         return
-    facts = [_switch_facts(side / "measurements.jsonl") for side in (before, after)]
+    facts = []
+    for name, side, log in zip(SIDES, sides, logs, strict=True):
+        excerpt, problem = excerpt_of(log.receipt)
+        facts.append({**_switch_facts(side / "measurements.jsonl"), **excerpt})
+        if problem:
+            yield Note(code="excerpt-failed", text=problem, side=name)
     if any(facts):
         yield from switch.prove(facts[0], facts[1])
 

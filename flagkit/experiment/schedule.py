@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import flagkit
 from flagkit import errors
 from flagkit.experiment import receipts, sides
+from flagkit.experiment.excerpts import take_excerpt
 from flagkit.experiment.harness import copy_harness
 from flagkit.experiment.process import run_child
 from flagkit.experiment.progress import RowCounter
@@ -114,7 +115,8 @@ def run_side(campaign: Campaign, spec: SideSpec, replay: Path | None, progress: 
         tick=lambda: progress.ticked(counter.count(), time.monotonic() - mark),
     )
     progress.ended(counter.count(), outcome.seconds, outcome.problem)
-    data = receipts.receipt(spec, outcome, started=started)
+    excerpt = take_excerpt(campaign.switch, campaign.request.switch_options, spec.directory)
+    data = receipts.receipt(spec, outcome, started=started, excerpt=excerpt)
     write_json(spec.directory / RECEIPT, data)
 
 

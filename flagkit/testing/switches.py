@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from flagkit.errors import FlagkitError
-from flagkit.interfaces import ArmSetup, SwitchVariable, Target
+from flagkit.interfaces import ArmSetup, Excerpt, SwitchVariable, TakesExcerpts, Target
 from flagkit.model import Note
 from flagkit.plugins import Kind
 from flagkit.testing.common import VARIABLE, OptionsContract
@@ -139,6 +139,26 @@ class SwitchContract(OptionsContract):
         facts = plugin.observe()
         assert all(isinstance(k, str) and isinstance(v, str) for k, v in facts.items())
         json.dumps(dict(facts))
+
+    @pytest.mark.parametrize("asked", ["defaults", "flags"])
+    def test_excerpt(self, plugin: Switch, options: Mapping[str, Any], asked: str) -> None:
+        """Where it takes one: of any bytes, text and facts that its own proof can read."""
+        if not isinstance(plugin, TakesExcerpts):
+            pytest.skip("takes no excerpt")
+        if asked == "flags":
+            options = {**options, **{n: True for n, v in options.items() if v is False}}
+        names = [variable.encode() for variable in self._names(plugin, options)]
+        lines = [b"", b"\xff\x00\n", b"=\n", *names, *(name + b" a=b\n" for name in names)]
+        found = plugin.excerpt(iter(lines), options)
+        if found is not None:
+            assert isinstance(found, Excerpt)
+            assert isinstance(found.text, str)
+            assert all(isinstance(k, str) and isinstance(v, str) for k, v in found.facts.items())
+            assert all(isinstance(n, Note) for n in plugin.prove(found.facts, {}))
+            assert all(isinstance(n, Note) for n in plugin.prove({}, found.facts))
+
+    def _names(self, plugin: Switch, options: Mapping[str, Any]) -> list[str]:
+        return [variable.name for variable in plugin.variables(SomeBackend(), options)]
 
     def test_prove_without_facts(self, plugin: Switch) -> None:
         """A side that said nothing is no reason to fail."""

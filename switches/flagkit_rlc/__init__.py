@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 from flagkit import hookimpl
 from flagkit.errors import UsageError
 from flagkit.interfaces import ArmSetup, SwitchVariable
+from flagkit_rlc import trace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import click
 
-    from flagkit.interfaces import Backend, Switch, Target
+    from flagkit.interfaces import Backend, Excerpt, Switch, Target
     from flagkit.model import Note
 
 PACKAGE = "triton"
@@ -46,18 +47,25 @@ class RlcSwitch:
         return ArmSetup(env={f"{stem}_ENHANCE": values[arm], **dict(_details(stem, options))})
 
     def variables(self, backend: Backend, options: Mapping[str, Any]) -> Sequence[SwitchVariable]:
-        """The master first."""
+        """The master first. A build need not have a trace: the report says if it printed none."""
         stem = _stem(backend, options)
         names = [f"{stem}_ENHANCE", *(name for name, _ in _details(stem, options))]
-        return tuple(SwitchVariable(name=name, package=PACKAGE) for name in names)
+        return tuple(
+            SwitchVariable(name=name, package="" if name == trace.VARIABLE else PACKAGE)
+            for name in names
+        )
 
     def observe(self) -> Mapping[str, str]:
         """Nothing: the agent watches the variables itself."""
         return {}
 
     def prove(self, before: Mapping[str, str], after: Mapping[str, str]) -> Sequence[Note]:
-        """Nothing: compiled code is the proof, and it is compared elsewhere."""
-        return ()
+        """What the trace says. Compiled code is the proof, and it is compared elsewhere."""
+        return trace.notes(before, after)
+
+    def excerpt(self, lines: Iterable[bytes], options: Mapping[str, Any]) -> Excerpt | None:
+        """The trace, where ``--rlc-trace`` asked for it."""
+        return trace.excerpt(lines) if options.get("trace") else None
 
     def options(self) -> Sequence[click.Option]:
         """``--rlc-vendor``, ``--rlc-phase-mask``, ``--rlc-policy``, ``--rlc-trace``."""
@@ -84,7 +92,8 @@ class RlcSwitch:
             click.Option(
                 ["--rlc-trace"],
                 is_flag=True,
-                help="Print what the pass rejects, where the build can; set on both sides.",
+                help=f"Collect what the pass rejects, where the build prints it ({trace.VARIABLE}); "
+                "set on both sides.",
             ),
         )
 
@@ -112,25 +121,25 @@ def _prefix(given: str) -> str:
 
 def _details(stem: str, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """What both sides get besides the master."""
-    taken = {"ENHANCE"}
+    taken = {f"{stem}_ENHANCE"}
     mask = options.get("phase_mask")
     if mask is not None:
         if isinstance(mask, bool) or not isinstance(mask, int) or mask < 0:
             raise UsageError(f"--rlc-phase-mask needs a whole number of 0 or more, not {mask!r}")
-        taken.add("PHASE_MASK")
+        taken.add(f"{stem}_PHASE_MASK")
         yield f"{stem}_PHASE_MASK", str(mask)
     if options.get("trace"):
-        taken.add("TRACE_REJECTS")
-        yield f"{stem}_TRACE_REJECTS", "1"
+        taken.add(trace.VARIABLE)
+        yield trace.VARIABLE, "1"
     for text in options.get("policy") or ():
         key, equals, value = str(text).partition("=")
-        key = key.strip().upper()
-        if not equals or not _WORD.fullmatch(key) or "\0" in value:
+        name = f"{stem}_{key.strip().upper()}"
+        if not equals or not _WORD.fullmatch(key.strip().upper()) or "\0" in value:
             raise UsageError(f"--rlc-policy needs KEY=VALUE, not {text!r}")
-        if key in taken:
-            raise UsageError(f"--rlc-policy {text!r}: {stem}_{key} is set already")
-        taken.add(key)
-        yield f"{stem}_{key}", value
+        if name in taken:
+            raise UsageError(f"--rlc-policy {text!r}: {name} is set already")
+        taken.add(name)
+        yield name, value
 
 
 @hookimpl

@@ -61,11 +61,11 @@ class TestRlc:
         assert {k for k in off if off[k] != on[k]} == {"FLAGTREE_MUSA_RLC_ENHANCE"}
         assert off["FLAGTREE_MUSA_RLC_PHASE_MASK"] == "7"
         assert off["FLAGTREE_MUSA_RLC_MAX_EXTERNAL_USE_EDGES"] == "3"
-        assert off["FLAGTREE_MUSA_RLC_TRACE_REJECTS"] == "1"
+        assert off["FLAGTREE_RLC_TRACE_REJECTS"] == "1"
         variables = RlcSwitch().variables(MusaBackend(), options)
         assert variables[0].name == "FLAGTREE_MUSA_RLC_ENHANCE"
         assert {v.name for v in variables} == set(off)
-        assert {v.package for v in variables} == {"triton"}
+        assert {v.package for v in variables if "TRACE" not in v.name} == {"triton"}
 
     @pytest.mark.parametrize(
         "options",
@@ -77,6 +77,7 @@ class TestRlc:
             {"policy": ("ENHANCE=1",)},
             {"policy": ("A=1", "a=2")},
             {"phase_mask": 1, "policy": ("PHASE_MASK=2",)},
+            {"trace": True, "vendor": "nvidia", "policy": ("TRACE_REJECTS=2",)},
         ],
     )
     def test_wrong_details(self, options):
