@@ -134,6 +134,20 @@ class Backend(Protocol):
         ...
 
 
+@runtime_checkable
+class TakesOptions(Protocol):
+    """What a backend has besides if it has options. Since 0.1."""
+
+    def configured(self, options: Mapping[str, Any]) -> Backend:
+        """The backend as *options* make it; this one stays as it is.
+
+        Called first, on the host and again in the benchmark's process, with every option of
+        :meth:`Backend.options` by its name without the prefix: as JSON keeps the values, so
+        that both get the same. Raises :class:`flagkit.errors.UsageError` for wrong ones.
+        """
+        ...
+
+
 class Switch(Protocol):
     """What differs between the sides. ``arms`` are (before, after), by custom off and on."""
 

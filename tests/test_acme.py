@@ -118,6 +118,18 @@ def test_a_dry_run_names_its_variable(bin_folder, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_its_own_option_reaches_it(bin_folder, tmp_path):
+    """The device is missing, so that ``doctor`` exits 1; it still says what it would set."""
+    args = ("doctor", "--backend", "acme")
+    assert "ACME_CLOCK_MHZ" not in run(bin_folder, *args, cwd=tmp_path).stdout
+    done = run(bin_folder, *args, "--acme-clock", "900", cwd=tmp_path)
+    assert "sets ACME_CLOCK_MHZ" in done.stdout
+    assert "900" in done.stdout
+    done = run(bin_folder, *args, "--acme-clock", "0", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "--acme-clock" in done.stderr
+
+
 def test_without_the_device_it_says_so(bin_folder, tmp_path):
     args = ("ab", "--switch", "rlc", "--backend", "acme", "--ops", "softmax", "--no-verify")
     gems = tmp_path / "FlagGems" / "benchmark"

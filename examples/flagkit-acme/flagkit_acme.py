@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 from flagkit import hookimpl
 from flagkit.faults import FATAL_MARKERS, mentions
 from flagkit.probing import run_probe, visible_device
@@ -17,7 +19,10 @@ facts["devices"] = torch.acme.device_count()
 """
 
 
+@dataclass(frozen=True)
 class AcmeBackend:
+    clock: int | None = None  # MHz, of --acme-clock
+
     name = "acme"
     summary = "Acme devices, through torch_acme and Triton"
     flagtree_prefix = "ACME"  # hence FLAGTREE_ACME_RLC_ENHANCE
@@ -27,7 +32,8 @@ class AcmeBackend:
         return run_probe(python, PROBE)
 
     def environ(self, device):
-        return {"ACME_VISIBLE_DEVICES": visible_device("ACME_VISIBLE_DEVICES", device)}
+        environ = {"ACME_VISIBLE_DEVICES": visible_device("ACME_VISIBLE_DEVICES", device)}
+        return environ | ({} if self.clock is None else {"ACME_CLOCK_MHZ": str(self.clock)})
 
     # From here on: called in the benchmark's process, where torch is there already.
 
@@ -43,7 +49,13 @@ class AcmeBackend:
         return ()
 
     def options(self):
-        return ()
+        import click
+
+        text = "Hold the core clock there, on both sides."
+        return [click.Option(["--acme-clock"], type=click.IntRange(1), metavar="MHZ", help=text)]
+
+    def configured(self, options):
+        return replace(self, clock=options.get("clock"))
 
 
 @hookimpl

@@ -18,10 +18,14 @@ SCHEMA = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plugin:
-    """A plug-in the host selected: what people call it, and the module to import."""
+    """A plug-in the host selected: what people call it, and the module to import.
+
+    ``options`` are a backend's own, without its prefix.
+    """
 
     name: str
     module: str
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,5 +87,5 @@ def _path(value: str | None) -> Path | None:
     return Path(value) if value else None
 
 
-def _plugin(value: Mapping[str, str] | None) -> Plugin | None:
+def _plugin(value: Mapping[str, Any] | None) -> Plugin | None:
     return Plugin(**value) if value else None

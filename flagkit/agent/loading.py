@@ -9,6 +9,7 @@ import pluggy
 
 from flagkit import hookspecs
 from flagkit.agent import graphs
+from flagkit.interfaces import TakesOptions
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -25,7 +26,10 @@ class Plugins:
         self._manager.register(graphs)
 
     def load(self, kind: str, plugin: Plugin) -> Any:
-        """The object that *plugin*'s ``flagkit_<kind>`` hook gives. Raises what it raises."""
+        """The object that *plugin*'s ``flagkit_<kind>`` hook gives, with its options.
+
+        Raises what it raises.
+        """
         module = importlib.import_module(plugin.module)
         if not self._manager.is_registered(module):
             self._manager.register(module)
@@ -33,6 +37,8 @@ class Plugins:
         found = self._manager.subset_hook_caller(f"flagkit_{kind}", others)()
         if found is None:
             raise TypeError(f"{plugin.module} gives no {kind}")
+        if kind == "backend" and isinstance(found, TakesOptions):
+            return found.configured(plugin.options)
         return found
 
     def graph_class(self, backend: str, device_interface: ModuleType) -> type | None:

@@ -4,30 +4,34 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import click
 
 import flagkit
 from flagkit.cli import one_line
 from flagkit.cli.asked import interpreter
-from flagkit.cli.options import PluginName, registry
+from flagkit.cli.options import ComposedCommand, PluginName, belonging, registry
+from flagkit.experiment.configuring import configured
 from flagkit.plugins import Kind
 
 
-@click.command(name="doctor")
+@click.command(name="doctor", cls=ComposedCommand)
 @click.option("--backend", type=PluginName(Kind.BACKEND), required=True, help="The device.")
 @click.option("--python", type=click.Path(path_type=Path), help="The benchmark's Python.")
 @click.option(
     "--device", type=click.IntRange(0), default=0, show_default=True, help="Device number."
 )
 @click.pass_context
-def command(ctx: click.Context, backend: str, python: Path | None, device: int) -> int:
+def command(
+    ctx: click.Context, /, backend: str, python: Path | None, device: int, **given: Any
+) -> int:
     """Say what is installed, what would be used and what is missing.
 
-    Exits 1 if the backend cannot run here.
+    Exits 1 if the backend cannot run here. The backend may add options of its own.
     """
     found = registry(ctx)
-    plugin, target = found.backend(backend), interpreter(python)
+    plugin, target = configured(found, backend, belonging(backend, given)), interpreter(python)
     answer = plugin.probe(target)
     facts = {
         "flagkit": flagkit.__version__,

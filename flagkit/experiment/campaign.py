@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from flagkit import errors
 from flagkit.experiment import sides
+from flagkit.experiment.configuring import configured, plain
 from flagkit.experiment.noswitch import NoSwitch
 from flagkit.experiment.sides import SideSpec
 from flagkit.interfaces import ArmSetup, Target
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from flagkit.experiment.request import Request, Step
-    from flagkit.interfaces import Availability, Backend, Switch
+    from flagkit.interfaces import Availability, Switch
     from flagkit.model import Side
     from flagkit.plugins import Registry
     from flagkit.suites import Suite
@@ -47,7 +48,7 @@ class Campaign:
     def __init__(self, request: Request, registry: Registry, base: Mapping[str, str]) -> None:
         self.request = request
         self.registry = registry
-        self.backend: Backend = registry.backend(request.backend)
+        self.backend = configured(registry, request.backend, request.backend_options)
         self.switch: Switch = registry.switch(request.switch) if request.switch else NoSwitch()
         self.tuners, self.tuner_problems = _tuners(registry)
         self._base = dict(base)
@@ -177,7 +178,10 @@ class Campaign:
             "side": spec.side,
             "op": spec.op,
             "round": spec.round,
-            "backend": self._plugin(Kind.BACKEND),
+            "backend": {
+                **(self._plugin(Kind.BACKEND) or {}),
+                "options": plain(request.backend_options),
+            },
             "switch": self._plugin(Kind.SWITCH),
             "tuners": self.tuners,
             "directory": str(spec.directory),

@@ -7,12 +7,12 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from flagkit.interfaces import Availability, StaleGuard
-from flagkit.plugins import Kind
+from flagkit.interfaces import Availability, StaleGuard, TakesOptions
+from flagkit.plugins import Kind, contract_problem
 from flagkit.testing.common import HEAVY, VARIABLE, OptionsContract
 
 if TYPE_CHECKING:
@@ -110,6 +110,20 @@ class BackendContract(OptionsContract):
         if interface is not None:
             assert callable(interface.synchronize)
             assert isinstance(interface.Event, type)
+
+    def test_configured(self, plugin: Backend, options: Mapping[str, Any]) -> None:
+        """A backend with options takes them, and another run's do not stay with it."""
+        if not isinstance(plugin, TakesOptions):
+            assert not plugin.options(), "it has options: add configured(options) to take them"
+            pytest.skip("has no options to take")
+        kept = json.loads(json.dumps(dict(options), default=str))
+        alone = dict(plugin.environ(0))
+        one, other = plugin.configured(kept), plugin.configured(dict(kept))
+        for found in (one, other):
+            assert contract_problem(self.kind, plugin.name, found) == ""
+        assert one.environ(0) == other.environ(0)
+        assert plugin.environ(0) == alone
+        assert [o.opts for o in one.options()] == [o.opts for o in plugin.options()]
 
     def test_facts_can_be_kept(self, plugin: Backend) -> None:
         """``flagkit doctor --json`` and receipts hold them."""
