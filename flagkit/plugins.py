@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import enum
 import os
-import re
-from dataclasses import dataclass
-from functools import lru_cache
-from importlib import metadata
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import pluggy
 
 from flagkit import errors, hookspecs, interfaces
+from flagkit.entrypoints import installed, normalised
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from flagkit.entrypoints import EntryPoint
 
 
 class Kind(enum.Enum):
@@ -52,8 +51,7 @@ _INTERFACES: dict[Kind, type] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Provider:
+class Provider(NamedTuple):
     """Who offers a plug-in: its name, module and distribution."""
 
     kind: Kind
@@ -66,8 +64,7 @@ class Provider:
         return f"{self.distribution} {self.version}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Status:
+class Status(NamedTuple):
     """One plug-in after loading it: ``problem`` is empty if it is fine."""
 
     provider: Provider
@@ -78,7 +75,7 @@ class Status:
 class _Offer(NamedTuple):
     """An entry point and who offers it."""
 
-    point: metadata.EntryPoint
+    point: EntryPoint
     provider: Provider
 
 
@@ -92,13 +89,13 @@ class Registry:
 
     def __init__(
         self,
-        entry_points: metadata.EntryPoints | None = None,
+        entry_points: Iterable[EntryPoint] | None = None,
         *,
         blocked: Iterable[str] | None = None,
     ) -> None:
         if blocked is None:
             blocked = os.environ.get("FLAGKIT_BLOCK", "").split(",")
-        self._blocked = {_normal(name) for name in blocked if name.strip()}
+        self._blocked = {normalised(name) for name in blocked if name.strip()}
         self._entry_points = entry_points
         self._found: dict[Kind, dict[str, list[_Offer]]] | None = None
         self._loaded: dict[tuple[Kind, str], object] = {}
@@ -150,31 +147,27 @@ class Registry:
     def _offers(self, kind: Kind) -> dict[str, list[_Offer]]:
         if self._found is None:
             points = self._entry_points
-            if points is None:
-                points = cast("metadata.EntryPoints", metadata.entry_points())
-            self._found = self._collect(points)
+            self._found = self._collect(installed("flagkit.") if points is None else points)
         return self._found[kind]
 
-    def _collect(self, points: metadata.EntryPoints) -> dict[Kind, dict[str, list[_Offer]]]:
+    def _collect(self, points: Iterable[EntryPoint]) -> dict[Kind, dict[str, list[_Offer]]]:
         found: dict[Kind, dict[str, list[_Offer]]] = {kind: {} for kind in Kind}
-        # A distribution reads and parses its metadata each time that it is asked for its name.
-        called = lru_cache(maxsize=None)(_name_and_version)
-        for kind, by_name in found.items():
-            for point in points.select(group=kind.group):
-                distribution, version = called(point.dist)
-                provider = Provider(
-                    kind=kind,
-                    name=point.name,
-                    module=point.module,
-                    distribution=distribution,
-                    version=version,
-                )
-                if _normal(provider.distribution) in self._blocked:
-                    continue
-                same = by_name.setdefault(point.name, [])
-                # One distribution can be on the path twice (a checkout beside its wheel).
-                if not any(other.provider == provider for other in same):
-                    same.append(_Offer(point, provider))
+        kinds = {kind.group: kind for kind in Kind}
+        for point in points:
+            kind = kinds.get(point.group)
+            if kind is None or normalised(point.distribution) in self._blocked:
+                continue
+            provider = Provider(
+                kind=kind,
+                name=point.name,
+                module=point.module,
+                distribution=point.distribution,
+                version=point.version,
+            )
+            same = found[kind].setdefault(point.name, [])
+            # One distribution can be on the path twice (a checkout beside its wheel).
+            if not any(other.provider == provider for other in same):
+                same.append(_Offer(point, provider))
         return found
 
     def _offer(self, kind: Kind, name: str) -> _Offer:
@@ -232,13 +225,3 @@ def contract_problem(kind: Kind, name: str, found: object) -> str:
     if called != name:
         return f"it is named {called!r} but its entry point {name!r}"
     return ""
-
-
-def _name_and_version(distribution: metadata.Distribution | None) -> tuple[str, str]:
-    if distribution is None:
-        return "(no distribution)", "0"
-    return distribution.name, distribution.version
-
-
-def _normal(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name.strip()).lower()

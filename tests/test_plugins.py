@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from flagkit import errors
+from flagkit.entrypoints import on_path
 from flagkit.plugins import Kind, Registry, contract_problem
 
 GOOD = """
@@ -57,12 +58,7 @@ class Site:
 
     def registry(self, blocked=()) -> Registry:
         """Of what is installed in this folder alone."""
-        found = [
-            point
-            for dist in metadata.distributions(path=[str(self.folder)])
-            for point in dist.entry_points
-        ]
-        return Registry(metadata.EntryPoints(found), blocked=blocked)
+        return Registry(on_path([str(self.folder)], "flagkit."), blocked=blocked)
 
 
 @pytest.fixture
@@ -118,7 +114,7 @@ def test_listing_the_built_ins_imports_none_of_them():
 
 
 def test_unknown():
-    registry = Registry(metadata.EntryPoints([]), blocked=())
+    registry = Registry([], blocked=())
     with pytest.raises(errors.UnknownPluginError) as raised:
         registry.backend("muse")
     assert str(raised.value) == "unknown backend 'muse'; installed: none"
@@ -193,8 +189,9 @@ def test_one_distribution_twice_on_the_path_is_one(tmp_path, monkeypatch):
         folder.mkdir()
         Site(folder).add("flagkit-acme", "1.0", {"acme": "acme_same"})
         folders.append(str(folder))
-    points = [p for d in metadata.distributions(path=folders) for p in d.entry_points]
-    registry = Registry(metadata.EntryPoints(points), blocked=())
+    points = [point for folder in folders for point in on_path([folder], "flagkit.")]
+    assert len(points) == 2
+    registry = Registry(points, blocked=())
     assert registry.provider(Kind.BACKEND, "acme").version == "1.0"
 
 
