@@ -17,11 +17,14 @@ from flagkit.experiment import schedule
 from flagkit.experiment.campaign import Campaign
 from flagkit.experiment.collect import collect
 from flagkit.experiment.directories import is_side
+from flagkit.experiment.identity import identity
+from flagkit.experiment.replaying import Replay, replay_of, taken_over
 from flagkit.experiment.request import Step
 from flagkit.experiment.rundir import RECEIPT, RunDir, folder_name
 
 if TYPE_CHECKING:
     from flagkit.experiment.campaign import Operator
+    from flagkit.model import Side
 
 
 @click.command(name="run", cls=ComposedCommand)
@@ -54,9 +57,14 @@ def command(ctx: click.Context, /, **given: Any) -> int:
     if not answer.ok:
         raise errors.UnavailableError("backend", given["backend"], answer.reason)
     operators = campaign.operators()
-    sources = {operator.op: _source(replay, operator.op) for operator in operators}
+    side: Side = "before" if replay is None else "after"
+    here = identity(campaign, side)
+    replays = {
+        operator.op: replay_of(_source(replay, operator.op), here) if replay else None
+        for operator in operators
+    }
     rundir = _directory(given)
-    schedule.begin(campaign, rundir, operators)
+    schedule.begin(campaign, rundir, operators, {side: here})
     display = Display(
         CampaignLog(rundir.root / "campaign.log"),
         operators=len(operators),
@@ -64,10 +72,13 @@ def command(ctx: click.Context, /, **given: Any) -> int:
         results_on_stdout=False,
     )
     display.said(f"run directory: {near(rundir.root)}")
+    for remark in dict.fromkeys(found.remark() for found in replays.values() if found):
+        if remark:
+            display.said(remark)
     failed = False
     for operator in operators:
         try:
-            problem = _one(campaign, rundir, operator, sources[operator.op], display)
+            problem = _one(campaign, rundir, operator, replays[operator.op], display)
         except errors.FlagkitError as error:
             problem = str(error)
         if problem:
@@ -77,15 +88,21 @@ def command(ctx: click.Context, /, **given: Any) -> int:
 
 
 def _one(
-    campaign: Campaign, rundir: RunDir, operator: Operator, source: Path | None, display: Display
+    campaign: Campaign, rundir: RunDir, operator: Operator, replay: Replay | None, display: Display
 ) -> str:
     """Run one operator; what is wrong with it, empty if nothing."""
     directory = rundir.root / folder_name(operator.op)
     if (directory / RECEIPT).is_file():
         raise errors.RunError(f"{directory} holds a finished run; record into another directory")
-    step = Step(op=operator.op, side="after" if source else "before", round=1)
+    step = Step(op=operator.op, side="after" if replay else "before", round=1)
     spec = campaign.spec(operator, step, directory, rundir.harness)
-    schedule.run_side(campaign, spec, source, display)
+    if replay is None:
+        schedule.run_side(campaign, spec, None, display)
+    else:
+        across = replay.across_builds
+        schedule.run_side(campaign, spec, replay.side, display, across_builds=across)
+        if told := taken_over(directory):
+            display.said(f"{operator.op}: {told}")
     log = collect(directory, campaign.registry)
     click.echo(f"{operator.op}: {len(log.rows)} rows in {near(directory)}")
     return "; ".join(log.incomplete)
@@ -105,10 +122,8 @@ def _directory(given: dict[str, Any]) -> RunDir:
     return RunDir(root=root)
 
 
-def _source(replay: Path | None, op: str) -> Path | None:
+def _source(replay: Path, op: str) -> Path:
     """The side to replay for *op*: of a single run, of a campaign, or the directory itself."""
-    if replay is None:
-        return None
     name = folder_name(op)
     for place in (replay / name, replay / name / "before", replay):
         if is_side(place):

@@ -170,8 +170,13 @@ class Campaign:
             return None
         return {"name": name, "module": self.registry.provider(kind, name).module}
 
-    def agent_config(self, spec: SideSpec, replay: Path | None) -> dict[str, Any]:
-        """What the agent is told (``flagkit.agent.config``)."""
+    def agent_config(
+        self, spec: SideSpec, replay: Path | None, *, across_builds: bool = False
+    ) -> dict[str, Any]:
+        """What the agent is told (``flagkit.agent.config``).
+
+        *across_builds*: what is replayed is of another build, though no switch says so.
+        """
         request = self.request
         return {
             "schema": 1,
@@ -191,7 +196,7 @@ class Campaign:
             "watch": dict(spec.watch),
             "control": request.control,
             "check": request.check,
-            "across_builds": self.across_builds,
+            "across_builds": across_builds or self.across_builds,
         }
 
     def _suite(self, arm: ArmSetup) -> Suite | None:

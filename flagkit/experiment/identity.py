@@ -7,7 +7,7 @@ shows it.
 from __future__ import annotations
 
 import subprocess
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from flagkit.errors import UsageError
 from flagkit.experiment.asking import LIMIT_S, ask_python
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from flagkit.experiment.campaign import Campaign
+    from flagkit.model import Side
 
 CHECKOUT, IMPORTED = "FlagGems checkout", "path of flag_gems"
 PACKAGES = ("triton", "torch", "torch_musa", "flag_gems", "numpy", "pytest")
@@ -39,10 +40,11 @@ print(json.dumps(found))
 
 def identities(campaign: Campaign) -> dict[str, dict[str, str]]:
     """Both sides' facts, as ``campaign.json`` keeps them."""
-    return {side: _identity(campaign, side) for side in SIDES}
+    return {side: identity(campaign, side) for side in SIDES}
 
 
-def _identity(campaign: Campaign, side: Any) -> dict[str, str]:
+def identity(campaign: Campaign, side: Side) -> dict[str, str]:
+    """One side's facts."""
     found = ask(campaign.python(side), campaign.environ(side))
     root = campaign.arms[side].gems_root or campaign.request.gems_root
     if root is None:

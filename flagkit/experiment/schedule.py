@@ -99,10 +99,21 @@ def _run_operator(
         run_side(campaign, spec, None if first else recorded, progress)
 
 
-def run_side(campaign: Campaign, spec: SideSpec, replay: Path | None, progress: Progress) -> None:
-    """Run one process to its receipt. Raises :class:`flagkit.errors.RunError`."""
+def run_side(
+    campaign: Campaign,
+    spec: SideSpec,
+    replay: Path | None,
+    progress: Progress,
+    *,
+    across_builds: bool = False,
+) -> None:
+    """Run one process to its receipt. Raises :class:`flagkit.errors.RunError`.
+
+    *across_builds*: what is replayed is of another build, though no switch says so.
+    """
     _make(spec.directory)
-    write_json(spec.directory / "agent.json", campaign.agent_config(spec, replay))
+    orders = campaign.agent_config(spec, replay, across_builds=across_builds)
+    write_json(spec.directory / "agent.json", orders)
     counter = RowCounter(spec.directory / "measurements.jsonl")
     started, mark = _now(), time.monotonic()
     progress.started(spec.op, spec.side, spec.round)
