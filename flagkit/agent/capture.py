@@ -194,8 +194,15 @@ class Capturer:
 
 @contextlib.contextmanager
 def _bare_capture(interface: Any, graph: Any) -> Iterator[None]:
-    """Capture on the current stream by the class alone."""
+    """Capture on the current stream by the class alone.
+
+    Cached memory is given back first where that can be asked, as ``torch.cuda.graph`` does:
+    a graph's pool then does not depend on what ran before.
+    """
     interface.synchronize()
+    empty = getattr(interface, "empty_cache", None)
+    if empty is not None:
+        empty()
     graph.capture_begin()
     try:
         yield
