@@ -103,7 +103,7 @@ def test_exit_codes(page):
 
 def test_options_named_in_the_documents_exist():
     """Of flagkit's own commands; plug-ins' options carry their plug-in's name."""
-    known = {"--help", "--env-set", "--fold-var", "--rlc-phase-mask"}
+    known = {"--help", "--env-set", "--fold-var", "--rlc-phase-mask", "--rlc-trace"}
     for name in cli.COMMANDS:
         known |= {option for p in cli.cli.get_command(None, name).params for option in p.opts}
     for text in told(README) | told(ARCHITECTURE) | told(PLUGINS) | told(read("CHANGELOG.md")):
