@@ -30,7 +30,7 @@ MAX_DEPTH = 32
 _encode = JSONEncoder(separators=(",", ":")).encode
 _BLANKS = re.compile(r"\s+")
 
-_INT = r"-?(?:0|[1-9]\d*)"
+_INT = r"(?:[1-9][0-9]*|0|-[1-9][0-9]*|-0)"
 _SIZE = rf"torch\.Size\(\[(?:{_INT}(?:, {_INT})*)?\]\)"
 _PLAIN = re.compile(rf"\[(?:{_SIZE}|{_INT})(?:, (?:{_SIZE}|{_INT}))*\]")
 """Sizes and whole numbers in one list: most rows. Its key needs no tokens."""
@@ -94,17 +94,18 @@ def size_key(detail: object) -> str:
 
 def value_key(text: str) -> str | None:
     """The canonical form of *text* if it is one complete value, else None."""
-    return _kept_key(text) if len(text) < MAX_KEPT else _key(text)
+    return _kept_key(text) if len(text) < MAX_KEPT else read_value(text)
 
 
-def _key(text: str) -> str | None:
+def read_value(text: str) -> str | None:
+    """:func:`value_key` for a caller that remembers what it has read."""
     if _PLAIN.fullmatch(text):
         # A closing "])" can only be a Size's here, so no nesting has to be followed.
         return text.replace("torch.Size([", "[").replace("])", "]").replace(" ", "")
     return _canonical(text)
 
 
-_kept_key = lru_cache(maxsize=1 << 15)(_key)
+_kept_key = lru_cache(maxsize=1 << 15)(read_value)
 
 
 @lru_cache(maxsize=1 << 12)

@@ -9,15 +9,14 @@ and both give equal rows, which is tested.
 from __future__ import annotations
 
 import re
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from flagkit.compare.sizes import normalise_dtype, normalise_op, value_key
+from flagkit.compare.sizes import MAX_KEPT, normalise_dtype, normalise_op, read_value
+from flagkit.drafts import draft_of
 from flagkit.model import Row, RowKey, Source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from flagkit.model import Regime
     from flagkit.parsers.stream import Lines
 
@@ -44,18 +43,7 @@ FAST_ROW = re.compile(
 """Baseline, latency, TFLOPS, baseline GBPS, GBPS, size detail of a row of T5."""
 
 
-def _draft_of(fact: type) -> type[Any]:
-    """A class with the slots of *fact*, not frozen: its objects can be made into facts.
-
-    The constructor of a frozen dataclass sets each field through a call. Filling in a draft
-    and giving it its class costs a tenth of that. Nothing is skipped but checks that
-    :data:`FAST_ROW` made.
-    """
-    slots = tuple(field.name for field in fields(fact))
-    return type(f"_{fact.__name__}Draft", (), {"__slots__": slots})
-
-
-_KeyDraft, _RowDraft, _SourceDraft = _draft_of(RowKey), _draft_of(Row), _draft_of(Source)
+_KeyDraft, _RowDraft, _SourceDraft = draft_of(RowKey), draft_of(Row), draft_of(Source)
 
 
 class FastRows:
@@ -64,18 +52,18 @@ class FastRows:
     def __init__(
         self, *, op: str, dtype: str, mode: str, level: str, regime: Regime, file: str
     ) -> None:
-        self._op, self._dtype = normalise_op(op), normalise_dtype(dtype)
+        self._keys = _keys(normalise_op(op), normalise_dtype(dtype))
         self._mode, self._level, self._regime = mode, level, regime
         self._file = file
 
-    def read(self, lines: Lines) -> Iterator[Row | re.Match[bytes]]:
-        """The rows that come next in *lines*; a match where one has to be looked at closer."""
-        op, dtype, file = self._op, self._dtype, self._file
+    def read(self, lines: Lines) -> list[Row]:
+        """The rows that come next in *lines*, up to one that has to be looked at closer."""
+        keys, file = self._keys, self._file
         mode, level, regime = self._mode, self._level, self._regime
+        rows: list[Row] = []
         for found in lines.matching(FAST_ROW):
             baseline, latency, tflops, baseline_gbps, gbps, detail = found.groups()
-            text = detail.decode("ascii")
-            size_key = value_key(text)
+            key = keys[detail]
             row = _RowDraft()
             try:
                 row.latency_ms = latency_ms = float(latency)
@@ -84,25 +72,52 @@ class FastRows:
                 row.baseline_gbps = float(baseline_gbps) if baseline_gbps else None
                 row.gbps = float(gbps) if gbps else None
             except ValueError:
-                yield found
-                continue
-            if size_key is None or latency_ms <= 0:
-                yield found
-                continue
-            row.key = key = _KeyDraft()
-            key.op, key.dtype, key.size_key, key.node = op, dtype, size_key, ""
-            key.occurrence = 0
-            key.__class__ = RowKey
+                break
+            if key is None or latency_ms <= 0:
+                break
+            row.key, row.size_detail = key, detail.decode("ascii")
             row.source = source = _SourceDraft()
-            source.file, source.line = file, lines.number
+            source.file, source.line = file, lines.number + 1
             source.__class__ = Source
-            row.status, row.size_detail = "ok", text
             row.mode, row.level, row.regime = mode, level, regime
             row.samples_ms = row.flags = ()
             row.plan = row.inputs = row.certificate = None
             row.call = row.reason = ""
+            row.status = "ok"
             row.__class__ = Row
-            yield row
+            rows.append(row)
+        return rows
 
+
+class _Keys(dict[bytes, "RowKey | None"]):
+    """The keys of one operator's rows by their size details, made when they are asked for.
+
+    None where a detail is no whole value.
+    """
+
+    def __init__(self, op: str, dtype: str) -> None:
+        self._op, self._dtype = op, dtype
+
+    def __missing__(self, detail: bytes) -> RowKey | None:
+        size_key = read_value(detail.decode("ascii"))
+        if size_key is None:
+            return None
+        key = _KeyDraft()
+        key.op, key.dtype, key.size_key = self._op, self._dtype, size_key
+        key.occurrence, key.node = 0, ""
+        key.__class__ = RowKey
+        if len(detail) < MAX_KEPT and len(self) < MOST_KEPT:
+            self[detail] = key
+        return key  # type: ignore[no-any-return]
+
+
+@lru_cache(maxsize=1 << 10)
+def _keys(op: str, dtype: str) -> _Keys:
+    """Kept from one log to the next, since both of a comparison show the same sizes."""
+    return _Keys(op, dtype)
+
+
+MOST_KEPT = 1 << 15
+"""Keys remembered of one operator and dtype."""
 
 _LAST_OF_NA = ord("A")

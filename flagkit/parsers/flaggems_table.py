@@ -45,7 +45,7 @@ class TableParser:
         """Read a log; skips fast where *lines* is a :class:`flagkit.parsers.stream.Lines`."""
         from flagkit.parsers.table_reader import TableReader
 
-        yield from TableReader(source).read(lines)
+        return TableReader(source).read(lines)
 
 
 @hookimpl

@@ -59,13 +59,17 @@ class Lines:
     def matching(self, pattern: re.Pattern[bytes]) -> Iterator[re.Match[bytes]]:
         """The lines that come next as long as *pattern* matches them with their end.
 
-        Ends early where a block ends: the next line then comes in the ordinary way.
+        A line counts as read when the next one is asked for, so that one at which the caller
+        stops comes again in the ordinary way. Ends early where a block ends.
         """
-        match = pattern.match
-        while found := match(self._block, self._position):
-            self._position = found.end()
-            self.number += 1
+        block, position = self._block, self._position
+        blank = block.find(b"\n\n", position)
+        for found in pattern.finditer(block, position, len(block) if blank < 0 else blank + 1):
+            if found.start() != position:
+                return
             yield found
+            self._position = position = found.end()
+            self.number += 1
 
     def __iter__(self) -> Iterator[bytes]:
         for block in _whole_lines(self._blocks):

@@ -27,7 +27,7 @@ from flagkit.parsers.stream import Wanted, as_lines
 from flagkit.parsers.titles import read_title
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator
+    from collections.abc import Generator, Iterable, Iterator, Sequence
 
     from flagkit.model import Regime
     from flagkit.parsers.stream import Lines
@@ -97,11 +97,11 @@ class TableReader:
             stream.wait_for(None if self._table.patience > 0 else _WANTED)
         yield from self._end(cut=not raw.endswith(b"\n"), last=raw)
 
-    def _fast_rows(self, stream: Lines) -> Iterator[Row | Damaged | Note]:
+    def _fast_rows(self, stream: Lines) -> Sequence[Row]:
         """The plain rows that stand next in a table of today's layout."""
         table, title = self._table, self._table.title
         if title is None or title == LOST or table.wrap or table.left(stream.number + 1):
-            return
+            return ()
         if self._fast is None:
             self._fast = FastRows(
                 op=title.op,
@@ -111,16 +111,11 @@ class TableReader:
                 regime=self._regime,
                 file=self._file,
             )
-        found: Row | re.Match[bytes] | None = None
-        for found in self._fast.read(stream):
-            if isinstance(found, Row):
-                yield found
-                continue
-            self._line = stream.number
-            yield from self._take(found[0].decode("ascii").rstrip())
-        if isinstance(found, Row):
+        rows = self._fast.read(stream)
+        if rows:
             self._tail_due = 0
             table.row_seen(stream.number)
+        return rows
 
     def _take(self, text: str) -> Iterator[Row | Damaged | Note]:
         if text[:1].isdigit() or "\t" in text:
