@@ -6,15 +6,15 @@ sides show the key equally often, failed and invalid rows counted. Linear in the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from flagkit.compare import rules
 from flagkit.compare.ticks import within_one_tick
+from flagkit.drafts import draft_of
 from flagkit.model import BUCKETS, SIDES, Ledger, Pair, SideLedger, Unpaired, speedup_percent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from flagkit.model import Row, RunLog, Side
 
@@ -26,17 +26,27 @@ looks at every named one again and again.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Paired:
-    """One round: ``pairs`` in the before side's order, ``unpaired`` by side, then order."""
+_PairDraft = draft_of(Pair)
 
-    pairs: Mapping[Identity, Pair]
+
+class Paired(NamedTuple):
+    """One round: ``pairs`` in the before side's order, ``unpaired`` by side, then order.
+
+    ``identities`` are those of ``pairs``: a dictionary of both is made only where there are
+    several rounds to look things up in.
+    """
+
+    identities: Sequence[Identity]
+    pairs: Sequence[Pair]
     unpaired: Mapping[tuple[Side, Identity], Unpaired]
     damaged: tuple[Unpaired, ...]
 
+    def by_identity(self) -> dict[Identity, Pair]:
+        """The pairs by what they are paired by."""
+        return dict(zip(self.identities, self.pairs, strict=True))
 
-@dataclass(frozen=True, slots=True)
-class _Rows:
+
+class _Rows(NamedTuple):
     """One side's rows in the log's order.
 
     ``repeats`` tells how often a key stands there, by the identity of its first row, for
@@ -63,34 +73,33 @@ def pair_rows(before: RunLog, after: RunLog, *, nodes: bool, tick: float | None 
     :param nodes: the test node is a part of the key.
     :param tick: the timer's step in ms, where it has one that matters.
     """
-    sides = (_identified(before.rows, nodes), _identified(after.rows, nodes))
-    mine, theirs = sides[0].repeats, sides[1].repeats
-    uneven = {first for first, count in mine.items() if theirs.get(first) != count}
-    uneven |= theirs.keys() - mine.keys()
-    pairs: dict[Identity, Pair] = {}
-    unpaired: dict[tuple[Side, Identity], Unpaired] = {}
-    for identity, row in sides[0].rows.items():
-        partner = sides[1].rows.get(identity)
-        if partner is None or (uneven and _first(identity) in uneven):
-            continue
-        if not _is_sound(row, partner):
-            continue
-        if rules.only_numbers(row, partner):
-            pairs[identity] = _pair(row, partner, (), tick)
-        elif rules.obstacle(row, partner) is None:
-            pairs[identity] = _pair(row, partner, rules.pair_flags(row, partner), tick)
-    for side, rows, others in zip(SIDES, sides, reversed(sides), strict=True):
-        if len(pairs) == len(rows.rows):
-            continue
-        for identity, row in rows.rows.items():
-            if identity not in pairs:
-                unpaired[side, identity] = _left(side, identity, row, rows, others)
+    mine, theirs = _identified(before.rows, nodes), _identified(after.rows, nodes)
+    uneven = {first for first, count in mine.repeats.items() if theirs.repeats.get(first) != count}
+    uneven |= theirs.repeats.keys() - mine.repeats.keys()
+    identities: list[Identity] = []
+    pairs: list[Pair] = []
+    left: list[Identity] = []
+    for identity, row in mine.rows.items():
+        partner = theirs.rows.get(identity)
+        pair = None
+        if partner is not None and not (uneven and _first(identity) in uneven):
+            pair = _pair(row, partner, tick)
+        if pair is None:
+            left.append(identity)
+        else:
+            identities.append(identity)
+            pairs.append(pair)
+    unpaired: dict[tuple[Side, Identity], Unpaired] = {
+        ("before", identity): _left("before", identity, mine, theirs) for identity in left
+    }
+    for identity in _left_after(left, mine, theirs):
+        unpaired["after", identity] = _left("after", identity, theirs, mine)
     damaged = tuple(
         Unpaired(side=side, reason="damaged", damaged=line, detail=line.reason)
         for side, log in zip(SIDES, (before, after), strict=True)
         for line in log.damaged
     )
-    return Paired(pairs=pairs, unpaired=unpaired, damaged=damaged)
+    return Paired(identities=identities, pairs=pairs, unpaired=unpaired, damaged=damaged)
 
 
 def ledger_of(before: RunLog, after: RunLog, paired: int, unpaired: Sequence[Unpaired]) -> Ledger:
@@ -164,16 +173,36 @@ def _is_sound(before: Row, after: Row) -> bool:
     return before.status == "ok" and after.status == "ok"
 
 
-def _pair(before: Row, after: Row, flags: tuple[str, ...], tick: float | None) -> Pair:
+def _pair(before: Row, after: Row, tick: float | None) -> Pair | None:
+    """The pair of two rows of one key, or None if they may not be divided."""
+    if not _is_sound(before, after):
+        return None
+    flags: tuple[str, ...] = ()
+    if not rules.only_numbers(before, after):
+        if rules.obstacle(before, after) is not None:
+            return None
+        flags = rules.pair_flags(before, after)
     if tick is not None and within_one_tick(before, after, tick):
         flags = (*flags, "one-tick")
     assert before.latency_ms is not None and after.latency_ms is not None
-    rounds = (speedup_percent(before.latency_ms, after.latency_ms),)
-    return Pair(before=before, after=after, flags=flags, rounds=rounds)
+    pair = _PairDraft()
+    pair.before, pair.after, pair.flags = before, after, flags
+    pair.rounds = (speedup_percent(before.latency_ms, after.latency_ms),)
+    pair.__class__ = Pair
+    return pair  # type: ignore[no-any-return]
 
 
-def _left(side: Side, identity: Identity, row: Row, mine: _Rows, others: _Rows) -> Unpaired:
+def _left_after(left: Sequence[Identity], mine: _Rows, theirs: _Rows) -> Iterator[Identity]:
+    """The after side's rows that did not pair, in their order, by the before side's *left*."""
+    found = {identity for identity in left if identity in theirs.rows}
+    if len(theirs.rows) - len(found) > len(mine.rows) - len(left):
+        found |= theirs.rows.keys() - mine.rows.keys()
+    return filter(found.__contains__, theirs.rows) if found else iter(())
+
+
+def _left(side: Side, identity: Identity, mine: _Rows, others: _Rows) -> Unpaired:
     """Where a row that did not pair ends, and why."""
+    row = mine.rows[identity]
     other: Side = "after" if side == "before" else "before"
     missing = f"missing-{other}"
     count, their_count = mine.count(identity), others.count(identity)

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from flagkit.compare.pairing import Identity, Paired, ledger_of, pair_rows, use_node
 from flagkit.compare.remarks import remarks
+from flagkit.compare.rules import labels
 from flagkit.compare.ticks import infer_ticks
 from flagkit.errors import UsageError
 from flagkit.model import SIDES, Pair, Range, RangeReport, Unpaired
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from flagkit.model import RunLog, Side
 
@@ -44,9 +45,9 @@ def compare_rounds(
         pair_rows(before, after, nodes=nodes, tick=step.step_ms)
         for (before, after), step in zip(rounds, steps, strict=True)
     ]
-    kept = _kept(paired)
-    pairs = tuple(kept.values())
-    unpaired = _unpaired(paired, kept)
+    pairs, lost = _settled(paired)
+    entries = (*paired[0].unpaired.values(), *lost, *paired[0].damaged)
+    unpaired = tuple(sorted(entries, key=lambda entry: SIDES.index(entry.side)))
     return RangeReport(
         label=label,
         pairs=pairs,
@@ -61,44 +62,48 @@ def compare_rounds(
 
 def ranges_of(pairs: Sequence[Pair]) -> tuple[Range, ...]:
     """One range a regime, most rows first; then those of the first regime that leave rows out."""
+    speedups = [pair.speedup_percent for pair in pairs]
     places: dict[str, list[int]] = {}
-    for place, pair in enumerate(pairs):
-        places.setdefault(pair.regime, []).append(place)
+    for place, label in enumerate(labels([pair.before.regime for pair in pairs])):
+        places.setdefault(label, []).append(place)
     by_size = sorted(places.items(), key=lambda item: -len(item[1]))
-    ranges = [_range(pairs, regime, rows) for regime, rows in by_size]
+    ranges = [_range(speedups, regime, rows) for regime, rows in by_size]
     if by_size:
         regime, rows = by_size[0]
         told_apart = [place for place in rows if "one-tick" not in pairs[place].flags]
         if told_apart and len(told_apart) < len(rows):
-            ranges.append(_range(pairs, regime, told_apart, name=WITHOUT_ONE_TICK))
+            ranges.append(_range(speedups, regime, told_apart, name=WITHOUT_ONE_TICK))
     return tuple(ranges)
 
 
-def _range(pairs: Sequence[Pair], regime: str, places: Sequence[int], name: str = "") -> Range:
-    speedup = {place: pairs[place].speedup_percent for place in places}
-    lowest = min(places, key=speedup.__getitem__)
-    highest = max(places, key=speedup.__getitem__)
+def _range(speedups: Sequence[float], regime: str, places: Sequence[int], name: str = "") -> Range:
+    lowest = min(places, key=speedups.__getitem__)
+    highest = max(places, key=speedups.__getitem__)
     return Range(
         regime=regime,
         rows=len(places),
-        min_percent=speedup[lowest],
-        max_percent=speedup[highest],
+        min_percent=speedups[lowest],
+        max_percent=speedups[highest],
         min_row=lowest,
         max_row=highest,
         name=name,
     )
 
 
-def _kept(paired: Sequence[Paired]) -> Mapping[Identity, Pair]:
-    """The pairs that every round has."""
-    first, *later = paired
-    if not later:
-        return first.pairs
-    return {
-        identity: _median_round([one.pairs[identity] for one in paired])
-        for identity in first.pairs
-        if all(identity in one.pairs for one in later)
-    }
+def _settled(paired: Sequence[Paired]) -> tuple[tuple[Pair, ...], list[Unpaired]]:
+    """The pairs that every round has, and the rows of those that only the first one has."""
+    if len(paired) == 1:
+        return tuple(paired[0].pairs), []
+    kept: list[Pair] = []
+    lost: list[Unpaired] = []
+    rounds = [one.by_identity() for one in paired]
+    for identity, pair in rounds[0].items():
+        without = next((place for place, one in enumerate(rounds) if identity not in one), None)
+        if without is None:
+            kept.append(_median_round([one[identity] for one in rounds]))
+        else:
+            lost.extend(_lost(paired[without], without + 1, identity, pair))
+    return tuple(kept), lost
 
 
 def _median_round(rounds: Sequence[Pair]) -> Pair:
@@ -115,21 +120,8 @@ def _median_round(rounds: Sequence[Pair]) -> Pair:
     return replace(median, flags=tuple(flags), rounds=speedups)
 
 
-def _unpaired(paired: Sequence[Paired], kept: Mapping[Identity, Pair]) -> tuple[Unpaired, ...]:
-    first = paired[0]
-    lost: list[Unpaired] = []
-    for identity, pair in first.pairs.items():
-        if identity not in kept:
-            lost.extend(_lost(paired, identity, pair))
-    entries = [*first.unpaired.values(), *lost, *first.damaged]
-    return tuple(sorted(entries, key=lambda entry: SIDES.index(entry.side)))
-
-
-def _lost(paired: Sequence[Paired], identity: Identity, pair: Pair) -> tuple[Unpaired, Unpaired]:
-    """Both rows of a first-round pair that does not pair in some later round."""
-    number, later = next(
-        (number, one) for number, one in enumerate(paired, 1) if identity not in one.pairs
-    )
+def _lost(later: Paired, number: int, identity: Identity, pair: Pair) -> tuple[Unpaired, Unpaired]:
+    """Both rows of a first-round pair that does not pair in round *number*."""
     entries = {side: later.unpaired.get((side, identity)) for side in SIDES}
 
     def left(side: Side, other: Side) -> Unpaired:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING
 
-from flagkit.compare.rules import regime_unknown
-from flagkit.model import SIDES, Note, is_latency, speedup_percent
+from flagkit.compare.rules import distinct
+from flagkit.model import SIDES, UNKNOWN, Note, speedup_percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from flagkit.compare.pairing import Paired
     from flagkit.compare.ticks import Ticks
-    from flagkit.model import Pair, RunLog
+    from flagkit.model import Pair, Row, RunLog
 
 LARGE_DRIFT_PERCENT = 5.0
 """Drift of the torch column from which its rows are warned of. The worst row of the same
@@ -49,11 +50,15 @@ def torch_drift(pairs: Iterable[Pair]) -> list[float]:
     return [
         speedup_percent(before, after)
         for pair in pairs
-        if is_latency(before := pair.before.baseline_ms)
-        and is_latency(after := pair.after.baseline_ms)
-        and before is not None
-        and after is not None
+        if (before := pair.before.baseline_ms) is not None
+        and (after := pair.after.baseline_ms) is not None
+        and 0 < before < inf
+        and 0 < after < inf
     ]
+
+
+def _sides(pairs: Iterable[Pair]) -> tuple[list[Row], list[Row]]:
+    return [pair.before for pair in pairs], [pair.after for pair in pairs]
 
 
 def _control() -> Iterator[Note]:
@@ -62,21 +67,28 @@ def _control() -> Iterator[Note]:
 
 
 def _regimes(pairs: Sequence[Pair]) -> Iterator[Note]:
-    unknown = sum(1 for pair in pairs if regime_unknown(pair.before))
+    before, after = ([row.regime for row in rows] for rows in _sides(pairs))
+    known = distinct([*before, *after])
+    counts = Counter(map(id, before))
+    resolved = Counter[str]()
+    for key, count in counts.items():
+        resolved[known[key].resolved] += count
+    unknown, foreign = resolved[UNKNOWN], resolved["foreign"]
     if unknown:
         text = (
             f"{_rows(unknown)} compared though neither log tells how they were timed: "
             "a graph-timing plug-in on one side alone would not show"
         )
         yield Note(code="regime-unknown", text=text, data={"rows": unknown})
-    foreign = sum(1 for pair in pairs if pair.before.regime.resolved == "foreign")
     if foreign:
         text = f"{_rows(foreign)} timed by the benchmark itself, not by flagkit's timer"
         yield Note(code="regime-foreign", text=text, data={"rows": foreign})
+    if not any(regime.fell_back for regime in known.values()):
+        return
     fell = Counter(
-        (pair.regime, row.regime.requested, row.regime.phase, row.regime.fallback_reason)
-        for pair in pairs
-        if (row := pair.before if pair.before.regime.fell_back else pair.after).regime.fell_back
+        (one.label, told.requested, told.phase, told.fallback_reason)
+        for one, other in zip(before, after, strict=True)
+        if (told := one if one.fell_back else other).fell_back
     )
     for (regime, requested, phase, reason), count in fell.items():
         at = f" at {phase}" if phase else ""
@@ -108,7 +120,7 @@ def _torch_control(pairs: Sequence[Pair]) -> Iterator[Note]:
 
 
 def _ticks(steps: Ticks, pairs: Sequence[Pair]) -> Iterator[Note]:
-    close = sum(1 for pair in pairs if "one-tick" in pair.flags)
+    close = 0 if steps.step_ms is None else sum("one-tick" in pair.flags for pair in pairs)
     if not close:
         return
     sides = {"before": steps.before_ns, "after": steps.after_ns}
@@ -124,9 +136,9 @@ def _rounds(paired: Sequence[Paired]) -> Iterator[Note]:
     first, *later = paired
     if not later:
         return
-    known = {*first.pairs, *(identity for _, identity in first.unpaired)}
+    known = {*first.identities, *(identity for _, identity in first.unpaired)}
     for number, one in enumerate(later, 2):
-        new = {*one.pairs, *(identity for _, identity in one.unpaired)} - known
+        new = {*one.identities, *(identity for _, identity in one.unpaired)} - known
         if new:
             text = f"round {number} shows {_rows(len(new))} that round 1 does not; left out"
             yield Note(code="rounds-differ", text=text, data={"round": number, "rows": len(new)})

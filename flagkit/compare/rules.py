@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 from flagkit.model import UNKNOWN
 
 if TYPE_CHECKING:
-    from flagkit.model import Row
+    from collections.abc import Iterable, Sequence
+
+    from flagkit.model import Regime, Row
 
 HOST_BOUND_MODES = frozenset({"operator", "wrapper"})
 """FlagGems' modes that never pass through a replaceable timer: an unknown regime is then
@@ -86,6 +88,17 @@ def pair_flags(before: Row, after: Row) -> tuple[str, ...]:
 def regime_unknown(row: Row) -> bool:
     """Whether nothing tells how *row* was timed."""
     return row.regime.resolved == UNKNOWN
+
+
+def distinct(regimes: Iterable[Regime]) -> dict[int, Regime]:
+    """Each regime once, by its identity: the rows of a table share theirs."""
+    return {id(regime): regime for regime in regimes}
+
+
+def labels(regimes: Sequence[Regime]) -> list[str]:
+    """The label of each."""
+    known = {key: regime.label for key, regime in distinct(regimes).items()}
+    return [known[id(regime)] for regime in regimes]
 
 
 def _mixed(before: Row, after: Row) -> str:
