@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from flagkit.cli import one_line
 from flagkit.cli.options import (
     ComposedCommand,
     PluginName,
@@ -22,7 +23,7 @@ from flagkit.cli.outcome import deliver, exit_code
 from flagkit.compare.ranges import compare_rounds
 from flagkit.compare.verdicts import parse_fail_on
 from flagkit.errors import NothingPairedError, UsageError
-from flagkit.experiment.directories import Found, by_operator, is_side, read_any
+from flagkit.experiment.directories import Found, by_operator, is_side, journalled_side, read_any
 from flagkit.model import RunLog
 from flagkit.plugins import Kind
 
@@ -61,10 +62,12 @@ def command(ctx: click.Context, /, **given: Any) -> int:
     found = registry(ctx)
     reporter = found.reporter(given["reporter"])
     pairs = [(given["before"], given["after"]), *given["rounds"]]
+    problems: list[str] = []
     with _uncollected():
-        reports = _reports(pairs, found, given["parser"], given["label"])
-        deliver(reports, reporter, belonging(reporter.name, given), given["output"])
-    return exit_code(reports, given["fail_on"])
+        reports = _reports(pairs, found, given["parser"], given["label"], problems)
+        if reports:
+            deliver(reports, reporter, belonging(reporter.name, given), given["output"])
+    return exit_code(reports, given["fail_on"], failed=bool(problems))
 
 
 @contextmanager
@@ -84,17 +87,21 @@ def _uncollected() -> Iterator[None]:
 
 
 def _reports(
-    pairs: Sequence[tuple[Path, Path]], found: Registry, parser: str | None, label: str | None
+    pairs: Sequence[tuple[Path, Path]],
+    found: Registry,
+    parser: str | None,
+    label: str | None,
+    problems: list[str],
 ) -> list[RangeReport]:
     folders = [path.is_dir() and not is_side(path) for pair in pairs for path in pair]
     if any(folders):
         if not all(folders):
             raise UsageError("compare two logs or two directories of runs, not one of each")
-        return _by_operator(pairs, found, parser)
+        return _by_operator(pairs, found, parser, problems)
     rounds, notes = [], []
     for pair in pairs:
         before, after = (
-            Found(log=read_any(path, found, parser), side=_side(path)) for path in pair
+            Found(log=read_any(path, found, parser), side=journalled_side(path)) for path in pair
         )
         logs, remarks = _ruled(before, after)
         rounds.append(logs)
@@ -102,12 +109,8 @@ def _reports(
     return [_noted(compare_rounds(rounds, label=label or _label(rounds[0], pairs[0])), notes)]
 
 
-def _side(path: Path) -> Path | None:
-    return path if is_side(path) else None
-
-
 def _ruled(before: Found, after: Found) -> tuple[tuple[RunLog, RunLog], list[Note]]:
-    """Both logs, ruled by their tuners' records where both are sides that have some."""
+    """Both logs, ruled by their tuners' records where both are sides with a journal."""
     if before.side is None or after.side is None:
         return (before.log, after.log), []
     # Imported here: two plain logs need nothing of it, and it takes as long as reading one.
@@ -122,19 +125,26 @@ def _noted(report: RangeReport, notes: Sequence[Note]) -> RangeReport:
 
 
 def _by_operator(
-    pairs: Sequence[tuple[Path, Path]], found: Registry, parser: str | None
+    pairs: Sequence[tuple[Path, Path]], found: Registry, parser: str | None, problems: list[str]
 ) -> list[RangeReport]:
-    sides = [tuple(by_operator(path, found, parser) for path in pair) for pair in pairs]
-    before, after = sides[0]
-    both = [op for op in before if op in after]
-    if not both:
+    """A report for each operator; what could not be read is told, and added to *problems*."""
+    sides = [by_operator(path, found, parser) for pair in pairs for path in pair]
+    for problem in dict.fromkeys(problem for side in sides for problem in side.problems):
+        problems.append(problem)
+        click.echo(f"flagkit: {one_line(problem)}", err=True)
+    before, after = sides[0].found, sides[1].found
+    refused = frozenset().union(*(side.refused for side in sides))
+    if not refused and not before.keys() & after.keys():
         raise NothingPairedError(
             f"no operator is in both directories: {', '.join(before)} against {', '.join(after)}"
         )
     reports = []
     for op in dict.fromkeys([*before, *after]):
-        ruled = [_ruled(b.get(op, _none(op)), a.get(op, _none(op))) for b, a in sides]
-        report = compare_rounds([logs for logs, _ in ruled], label=op)
+        if op in refused:
+            continue
+        logs = [side.found.get(op, _none(op)) for side in sides]
+        ruled = [_ruled(b, a) for b, a in zip(logs[::2], logs[1::2], strict=True)]
+        report = compare_rounds([both for both, _ in ruled], label=op)
         reports.append(_noted(report, [note for _, notes in ruled for note in notes]))
     return reports
 

@@ -75,7 +75,8 @@ class ComposedCommand(click.Command):
         for selector in selectors:
             kind = selector.type.kind  # type: ignore[attr-defined]
             name = seen.params.get(selector.name or "")
-            if name in registry(ctx).names(kind):
+            # A kind whose interface has no options (parsers) adds none.
+            if hasattr(kind.interface, "options") and name in registry(ctx).names(kind):
                 yield from _plugin_options(registry(ctx), kind, name)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from flagkit.errors import InputError
+from flagkit.errors import FlagkitError, InputError
 from flagkit.experiment.collect import JOURNAL, LOG, collect
 from flagkit.experiment.rundir import CAMPAIGN, RECEIPT, read_json
 from flagkit.model import RunLog, number_rows
@@ -13,11 +13,13 @@ from flagkit.parsers.reading import read_log
 from flagkit.plugins import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from flagkit.interfaces import LogParser
     from flagkit.plugins import Registry
+
+NO_RUNS = f"no runs there: no */{LOG}, no {JOURNAL} and no *.log"
 
 
 def read_any(path: Path, registry: Registry, parser: str | None) -> RunLog:
@@ -59,41 +61,70 @@ class Found:
     side: Path | None = None
 
 
-def by_operator(path: Path, registry: Registry, parser: str | None) -> dict[str, Found]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operators:
+    """A directory of runs by operator. ``problems``: what could not be read, and why.
+
+    ``refused``: operators whose rows stand in several runs. Which of them a row of another
+    directory belongs to, only their order would tell.
+    """
+
+    found: Mapping[str, Found]
+    refused: frozenset[str]
+    problems: tuple[str, ...]
+
+
+def by_operator(path: Path, registry: Registry, parser: str | None) -> Operators:
     """The logs of a directory of runs, taken apart and put together by operator.
 
-    Raises :class:`InputError` if there is no run in it, if there is a campaign, which has
-    both sides of each operator, or if two runs show the same row: which of them a row of
-    the other directory belongs to, only their order would tell.
+    A run that cannot be read is a problem, and the others stand. Raises
+    :class:`InputError` if no run can be read, or if there is a campaign, which has both
+    sides of each operator.
     """
     refuse_campaign(path)
     found: dict[str, Found] = {}
-    for run in runs(path):
+    refused: set[str] = set()
+    problems: list[str] = []
+    for run in runs_or_logs(path):
         for folder in run.parents:
             if folder == path or path not in folder.parents:
                 break
             refuse_campaign(folder)
-        for op, part in split(read_any(run, registry, parser)).items():
-            if op in found:
-                _refuse_same_rows(path, op, found[op].log, part)
-                found[op] = Found(log=join(found[op].log, part))
-            else:
-                found[op] = Found(log=part, side=run if is_side(run) else None)
+        try:
+            parts = split(read_any(run, registry, parser))
+        except FlagkitError as error:
+            problems.append(str(error))
+            continue
+        for op, part in parts.items():
+            if op not in found:
+                found[op] = Found(log=part, side=journalled_side(run))
+                continue
+            one = found[op].log
+            if _same_rows(one, part):
+                refused.add(op)
+                problems.append(
+                    f"{path}: {op!r} was run more than once there: {one.source} and {part.source} "
+                    "show the same rows; compare single runs, further ones with "
+                    "--round BEFORE AFTER"
+                )
+            found[op] = Found(log=join(one, part))
     if not found:
-        raise InputError(f"{path}: no runs there: no */{LOG} and no {JOURNAL}")
-    return found
+        raise InputError(problems[0] if problems else f"{path}: {NO_RUNS}")
+    kept = {op: one for op, one in found.items() if op not in refused}
+    return Operators(found=kept, refused=frozenset(refused), problems=tuple(problems))
 
 
-def _refuse_same_rows(path: Path, op: str, one: RunLog, other: RunLog) -> None:
+def _same_rows(one: RunLog, other: RunLog) -> bool:
     keys, others = (
         {(row.key.dtype, row.key.size_key, row.key.node) for row in log.rows}
         for log in (one, other)
     )
-    if keys & others:
-        raise InputError(
-            f"{path}: {op!r} was run more than once there: {one.source} and {other.source} show "
-            "the same rows; compare single runs, further ones with --round BEFORE AFTER"
-        )
+    return not keys.isdisjoint(others)
+
+
+def journalled_side(path: Path) -> Path | None:
+    """*path* if it is a side's directory with a journal, whose tuners' records rule its rows."""
+    return path if (path / JOURNAL).is_file() else None
 
 
 def refuse_campaign(path: Path) -> None:
@@ -108,12 +139,26 @@ def refuse_campaign(path: Path) -> None:
         )
 
 
+def runs_or_logs(path: Path) -> list[Path]:
+    """The runs below *path*; where there is none, its own ``*.log`` files."""
+    return list(runs(path)) or sorted(log for log in path.glob("*.log") if log.is_file())
+
+
 def runs(path: Path) -> Iterator[Path]:
     """Sides and logs below *path*, sorted; a side is not looked into.
 
     A folder further down that cannot be looked into is given as a run: whoever reads it is
-    told why it cannot be read, and the others stand.
+    told why it cannot be read, and the others stand. A folder that several links lead to,
+    or a link to one that it stands in, is looked into once.
     """
+    yield from _runs(path, set())
+
+
+def _runs(path: Path, seen: set[Path]) -> Iterator[Path]:
+    real = path.resolve()
+    if real in seen:
+        return
+    seen.add(real)
     try:
         if is_side(path):
             yield path
@@ -121,10 +166,11 @@ def runs(path: Path) -> Iterator[Path]:
         children = [child for child in sorted(path.iterdir()) if child.is_dir()]
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
-    for child in children:
+    # A run's own name is told, not that of a link to it.
+    for child in sorted(children, key=lambda child: child.is_symlink()):
         if not _aside(child):
             try:
-                yield from runs(child)
+                yield from _runs(child, seen)
             except InputError:
                 yield child
 

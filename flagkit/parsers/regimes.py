@@ -16,7 +16,7 @@ from flagkit.model import UNKNOWN, Note, Regime
 from flagkit.parsers.rows import UNKNOWN_REGIME
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from flagkit.model import Row
 
@@ -48,8 +48,28 @@ _PAIR = re.compile(
 _REASON = re.compile(
     r"""["']?\b(?:reason|error|err|exc|exception|cause)["']?\s*[=:]\s*(.*)""", re.IGNORECASE
 )
-_PHASES = ("sync", "warmup", "capture", "replay")
-_NAME = re.compile(r"[A-Za-z_][\w.]*")
+_PHASE = re.compile(r"\b(sync|warmup|capture|replay)\b")
+_LABELLED_PHASE = re.compile(r"\bphase\W+(sync|warmup|capture|replay)\b", re.IGNORECASE)
+_LABELLED = re.compile(
+    r"""\b(?:op|operator|op_name|name)["']?\s*[=:]\s*["']?
+        (?P<op>[^\s=:,;|"'][^=:,;|"']*?(?=\s+phase\s*=) | [^\s,;|"'\]}]+(?:\ backward\b)?)""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_NAME = r"(?P<op>(?!(?:sync|warmup|capture|replay|phase)\b)[A-Za-z_][\w.]*(?: backward\b)?)"
+_SPOKEN = re.compile(rf"\b(?:op|operator)\s+{_NAME}", re.IGNORECASE)
+_FIRST = re.compile(rf"\W*{_NAME}\W+(?:phase\W+)?(?:sync|warmup|capture|replay)\b")
+_FELL_BACK = re.compile(r"\b(?:(?:fell|falls|falling) back|fallback (?:to|for))\b", re.IGNORECASE)
+_OFF = re.compile(
+    r"\W*(?:is |was )?(?:disabled|inactive|off|unavailable|skipped|restored|unpatched"
+    r"|not (?:active|enabled|available|installed|loaded|patched|used))\b",
+    re.IGNORECASE,
+)
+"""An older plug-in that does nothing: the benchmark's own timer is left in place."""
+_DOUBT = re.compile(
+    r"n't\b|\b(?:not?|disabled|inactive|off|unavailable|failed|failure|cannot|without|error)\b",
+    re.IGNORECASE,
+)
+"""What it says may mean either."""
 
 
 def kept_mode(mode: str) -> str:
@@ -64,11 +84,28 @@ def regime_of_mode(mode: str) -> Regime:
     return _BY_MODE.get(mode, UNKNOWN_REGIME)
 
 
+def regime_of_table(told: Mapping[str, Regime], op: str, mode: str) -> Regime:
+    """How a table's rows were timed.
+
+    :param told: what plug-ins' lines said so far, by operator; empty: of all that follow.
+        Such a line is about kernel mode's timer, the only one that plug-ins replace.
+    :param mode: the table's, as :func:`kept_mode` gives it.
+    """
+    own = told.get(normalise_op(op))
+    if own is None and mode in ("kernel", UNKNOWN):
+        own = told.get("")
+    return own or regime_of_mode(mode)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fallback(Note):
-    """A marker line: rows of *op* were timed without graph capture. No op: any may be."""
+    """A marker line: rows of *op* were timed without graph capture. No op: any may be.
+
+    ``sure``: the line labels *op* as an operator; else it is a word that may be one.
+    """
 
     op: str = ""
+    sure: bool = False
     phase: str = ""
     reason: str = ""
 
@@ -85,39 +122,51 @@ def regime_line(text: str) -> RegimeLine | None:
     """Read flagkit's line or an older plug-in's; None for any other text."""
     text = text[:MAX_LINE]
     if FLAGKIT_LINE in text:
-        fields = _fields("requested=" + text.partition(FLAGKIT_LINE)[2])
-        return RegimeLine(regime=_regime(fields), op=normalise_op(fields.get("op", "")))
+        told, _, op = ("requested=" + text.partition(FLAGKIT_LINE)[2]).partition(" op=")
+        return RegimeLine(regime=_regime(_fields(told)), op=normalise_op(op))
     if OLDER_LINE not in text or MARKER in text:
         return None
-    fields = _fields(text.partition(OLDER_LINE)[2])
-    fields.setdefault("resolved", "graph")
-    fields.setdefault("requested", fields["resolved"])
-    fields.setdefault("cache", "hot" if fields["resolved"] == "graph" else "cold")
-    fields.setdefault("protocol", "cudagraph-plugin")
-    return RegimeLine(regime=_regime(fields), op=normalise_op(_op_of(fields)))
+    said = text.partition(OLDER_LINE)[2]
+    fields = _fields(said)
+    if _OFF.match(said):
+        fields.setdefault("resolved", "event")
+    elif not _DOUBT.search(said):
+        fields.setdefault("resolved", "graph")
+        fields.setdefault("protocol", "cudagraph-plugin")
+    resolved = fields.setdefault("resolved", UNKNOWN)
+    fields.setdefault("requested", resolved)
+    fields.setdefault("cache", {"graph": "hot", "event": "cold"}.get(resolved, UNKNOWN))
+    return RegimeLine(regime=_regime(fields), op=_named(said)[0])
 
 
 def fallback_line(text: str) -> Fallback | None:
-    """Read a marker line, whatever the order and spelling of its fields."""
-    if MARKER not in text:
-        return None
-    tail = text.partition(MARKER)[2][:MAX_LINE].strip(" :-]|")
-    reason = _REASON.search(tail)
-    before = tail[: reason.start()] if reason else tail
-    fields = _fields(before)
-    words = [word for word in re.split(r"[\s,;:=|\"']+", before) if word]
-    phase = fields.get("phase") or next((word for word in words if word in _PHASES), "")
-    op = _op_of(fields)
-    if not op and not fields and words and _NAME.fullmatch(words[0]) and words[0] not in _PHASES:
-        op = words[0]
-    why = (reason[1] if reason else "").strip().strip("\"'})") or "not told"
-    op = normalise_op(op)
+    """Read a marker line, whatever the order and spelling of its fields.
+
+    An older plug-in's line which says that it fell back is one too.
+    """
+    text = text[:MAX_LINE]
+    front, mark, tail = text.partition(MARKER)
+    if not mark:
+        front, mark, tail = text.partition(OLDER_LINE)
+        if not mark or not _FELL_BACK.search(tail):
+            return None
+    tail = tail.strip()
+    labelled = _REASON.search(tail)
+    before = tail[: labelled.start()] if labelled else tail
+    op, sure, end = _named(before)
+    phase = _LABELLED_PHASE.search(before) or _PHASE.search(before, end) or _PHASE.search(before)
+    if not op and not phase and (tail.startswith("=") or front.endswith("export ")):
+        return None  # a variable of that name, not a row's marker
+    why = labelled[1] if labelled else before[max(end, phase.end() if phase else 0) :]
+    why = why.strip(" \t\"'{}[]:;,|-")
+    why = (why if "(" in why else why.strip(") ")) or "not told"
     return Fallback(
         code="fallback",
         text=f"{op or 'an operator'}: timed without graph capture"
-        f"{f' (in {phase})' if phase else ''}: {why}",
+        f"{f' (in {phase[1]})' if phase else ''}: {why}",
         op=op,
-        phase=phase,
+        sure=sure,
+        phase=phase[1] if phase else "",
         reason=why,
     )
 
@@ -126,18 +175,22 @@ def apply_fallbacks(rows: Iterable[Row], marks: Sequence[Fallback]) -> list[Row]
     """Give the rows of marked operators the regime they were really timed under.
 
     A marker names an operator, not a row, and may stand anywhere in the log (another
-    stream, another buffer), so all of the operator's device-timed rows carry it. Rows of a
-    journal know better and are left as they are.
+    stream, another buffer), so all of the operator's device-timed rows carry it. One whose
+    operator is not told, or is a word that no row has for its operator, may be anyone's.
+    Rows of a journal know better and are left as they are.
     """
+    rows = list(rows)
     if not marks:
-        return list(rows)
+        return rows
+    ops = {_joined(row.key.op) for row in rows}
     by_op: dict[str, Fallback] = {}
     for mark in marks:
-        by_op.setdefault(mark.op, mark)
+        op = _joined(mark.op)
+        by_op.setdefault(op if mark.sure or op in ops else "", mark)
     result = []
     for row in rows:
-        found = by_op.get(row.key.op) or by_op.get("")
-        if found is None or row.key.node or row.mode not in ("kernel", UNKNOWN):
+        found = by_op.get(_joined(row.key.op)) or by_op.get("")
+        if found is None or row.key.node or row.mode in ("operator", "wrapper"):
             result.append(row)
             continue
         regime = Regime(
@@ -147,7 +200,6 @@ def apply_fallbacks(rows: Iterable[Row], marks: Sequence[Fallback]) -> list[Row]
             cache="cold",
             fallback_reason=found.reason,
             phase=found.phase,
-            protocol=row.regime.protocol,
         )
         result.append(replace(row, regime=regime, flags=(*row.flags, "fallback")))
     return result
@@ -174,8 +226,19 @@ def _fields(text: str) -> dict[str, str]:
     return {pair["name"].lower(): pair["value"].strip("\"'{}()[]") for pair in _PAIR.finditer(text)}
 
 
-def _op_of(fields: dict[str, str]) -> str:
-    for name in ("op", "operator", "op_name", "name"):
-        if fields.get(name):
-            return fields[name]
-    return ""
+def _named(text: str) -> tuple[str, bool, int]:
+    """The operator that *text* is about, whether it says that it is one, and where that ends.
+
+    Empty and 0 where none can be told.
+    """
+    if found := _LABELLED.search(text):
+        op = found["op"].rstrip(":")
+        op = op if "(" in op else op.rstrip(")")
+        return normalise_op(op), True, found.end()
+    found = _SPOKEN.search(text) or _FIRST.match(text)
+    return (normalise_op(found["op"]), False, found.end("op")) if found else ("", False, 0)
+
+
+def _joined(op: str) -> str:
+    """An operator as a plug-in writes it that takes no blanks."""
+    return "_".join(op.split())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from flagkit.compare.sizes import normalise_op
 from flagkit.model import UNKNOWN, Damaged, Note, Row, Source
 from flagkit.parsers import pytest_output
 from flagkit.parsers.dirt import shown
@@ -19,7 +18,7 @@ from flagkit.parsers.regimes import (
     fallback_line,
     kept_mode,
     regime_line,
-    regime_of_mode,
+    regime_of_table,
 )
 from flagkit.parsers.rows import UNKNOWN_REGIME, make_row
 from flagkit.parsers.speedup_lines import PREFIX, read_line
@@ -209,9 +208,7 @@ class TableReader:
         yield from self._release(title)
         self._table.begin(title)
         self._fast = None
-        self._regime = self._regimes.get(
-            normalise_op(title.op), self._regimes.get("", regime_of_mode(kept_mode(title.mode)))
-        )
+        self._regime = regime_of_table(self._regimes, title.op, kept_mode(title.mode))
         return True
 
     def _is_legacy_row(self, text: str) -> bool:

@@ -6,7 +6,7 @@ import pytest
 
 from flagkit.model import Damaged, Note, Row
 from flagkit.parsers.flaggems_table import flagkit_parser
-from flagkit.parsers.regimes import Fallback
+from flagkit.parsers.regimes import Fallback, fallback_line
 from flagkit.parsers.stream import Lines
 
 TITLE = "Operator: gelu  Performance Test (dtype=torch.float16, mode=kernel,level=core)"
@@ -468,6 +468,32 @@ class TestRegimes:
         assert rows("[cudagraph-plugin] patched do_bench\n" + PLAIN)[0].regime.label == "graph/hot"
 
     @pytest.mark.parametrize(
+        ("said", "label"),
+        [
+            ("disabled", "event/cold"),
+            ("is not active: torch has no graphs", "event/cold"),
+            ("could not patch the timer", "unknown"),
+            ("graphs on, L2 flush disabled", "unknown"),
+        ],
+    )
+    def test_an_older_plug_in_that_does_nothing(self, said: str, label: str) -> None:
+        assert rows(f"[cudagraph-plugin] {said}\n{PLAIN}")[0].regime.label == label
+
+    @pytest.mark.parametrize("mode", ["operator", "wrapper", "cudagraph"])
+    def test_plug_ins_replace_the_kernel_modes_timer_alone(self, mode: str) -> None:
+        plain = PLAIN.replace("mode=kernel", f"mode={mode}")
+        told = [rows(f"{line}\n{plain}")[0].regime for line in ("", "[cudagraph-plugin] disabled")]
+        assert told[0] == told[1]
+
+    def test_an_older_plug_in_that_fell_back(self) -> None:
+        (mark,) = [
+            f
+            for f in facts(f"[cudagraph-plugin] op=gelu fell back to do_bench\n{PLAIN}")
+            if isinstance(f, Fallback)
+        ]
+        assert (mark.op, mark.sure, mark.reason) == ("gelu", True, "fell back to do_bench")
+
+    @pytest.mark.parametrize(
         "line",
         [
             "BENCHMARK_DIRECT_NO_CUDAGRAPH op=gelu phase=capture reason=no capture here",
@@ -476,6 +502,10 @@ class TestRegimes:
             'BENCHMARK_DIRECT_NO_CUDAGRAPH {"op": "gelu", "phase": "capture", '
             + '"reason": "no capture here"}',
             "WARN BENCHMARK_DIRECT_NO_CUDAGRAPH gelu capture reason: no capture here",
+            "BENCHMARK_DIRECT_NO_CUDAGRAPH operator gelu, phase capture, error: no capture here",
+            "BENCHMARK_DIRECT_NO_CUDAGRAPH gelu capture: no capture here",
+            "[BENCHMARK_DIRECT_NO_CUDAGRAPH][gelu][capture] no capture here",
+            "BENCHMARK_DIRECT_NO_CUDAGRAPH (phase=capture, op=gelu) no capture here",
         ],
     )
     def test_the_marker_however_spelt(self, line: str) -> None:
@@ -483,6 +513,36 @@ class TestRegimes:
         assert [(m.op, m.phase, m.reason) for m in marks] == [
             ("gelu", "capture", "no capture here")
         ]
+
+
+@pytest.mark.parametrize(
+    ("said", "op"),
+    [
+        ("op=gelu backward phase=capture reason=no", "gelu_backward"),
+        ("op=fused moe phase=capture reason=no", "fused moe"),
+        ("gelu backward capture: no", "gelu_backward"),
+        ("operator gelu backward, phase capture", "gelu_backward"),
+        ("op=sdpa(causal) phase=capture", "sdpa(causal)"),
+        ("capture failed somewhere", ""),
+        ("sync", ""),
+        ("", ""),
+    ],
+)
+def test_whose_a_marker_is(said: str, op: str) -> None:
+    mark = fallback_line(f"BENCHMARK_DIRECT_NO_CUDAGRAPH {said}")
+    assert mark is not None and mark.op == op
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "BENCHMARK_DIRECT_NO_CUDAGRAPH=1 in the environment",
+        "+ export BENCHMARK_DIRECT_NO_CUDAGRAPH",
+        "[cudagraph-plugin] enabled",
+    ],
+)
+def test_what_is_no_marker(line: str) -> None:
+    assert fallback_line(line) is None
 
 
 def test_claims() -> None:

@@ -166,6 +166,25 @@ def test_a_marker_is_its_operators_wherever_it_stands(log) -> None:  # type: ign
     assert [note.code for note in found.notes] == ["fallback"]
 
 
+@pytest.mark.parametrize(
+    ("line", "labels"),
+    [
+        ("op=gelu phase=capture", ["event/cold", "graph/hot", "host/hot"]),
+        ("op=fused_moe phase=capture", ["graph/hot", "event/cold", "host/hot"]),
+        ("op=other phase=capture", ["graph/hot", "graph/hot", "host/hot"]),
+        ("gelu capture failed", ["event/cold", "graph/hot", "host/hot"]),
+        ("while capture was going on", ["event/cold", "event/cold", "host/hot"]),
+        ("", ["event/cold", "event/cold", "host/hot"]),
+    ],
+)
+def test_whose_rows_a_marker_speaks_of(log, line: str, labels: list[str]) -> None:  # type: ignore[no-untyped-def]
+    graph = TABLE.replace("mode=kernel", "mode=cudagraph")
+    text = f"BENCHMARK_DIRECT_NO_CUDAGRAPH {line}\n" + graph
+    text += "[cudagraph-plugin] patched do_bench\n" + TABLE.replace("gelu", "fused_moe")
+    text += TABLE.replace("gelu", "relu").replace("mode=kernel", "mode=operator")
+    assert [row.regime.label for row in read_log(log(text), PARSERS).rows] == labels
+
+
 def test_journals_are_told(log) -> None:  # type: ignore[no-untyped-def]
     entry = '{"kind": "start"}\n{"kind": "row", "op": "a", "node": "t::a", "latency_ms": 1.0}\n'
     assert read_log(log(entry), PARSERS).journalled

@@ -1,0 +1,115 @@
+"""``flagkit compare`` of logs and of directories of logs."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from flagkit.cli import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ROW = f"{'SUCCESS':<10}{'0.500000':>20}{'0.250000':>20}{'2.000':>20}{'':10}[torch.Size([64, 64])]\n"
+TABLE = (
+    "\nOperator: gelu  Performance Test (dtype=torch.float16, mode=kernel,level=core)\n"
+    "Status       Torch Latency (ms)    Gems Latency (ms)         Gems Speedup          Size Detail\n"
+    + "-" * 95
+    + f"\n{ROW}\n"
+)
+RECORD = (
+    '[INFO] {"op_name": "abs", "dtype": "torch.float16", "mode": "kernel", "level": "core", '
+    '"result": [{"shape_detail": [[64, 64]], "latency_base": 0.5, "latency": 0.25}]}\n'
+)
+
+
+def run(*args: object, command: str = "compare") -> int:
+    with pytest.raises(SystemExit) as exit_:
+        main([command, *map(str, args)])
+    return int(exit_.value.code or 0)
+
+
+def put(path: Path, text: str = TABLE) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_parser_is_taken_at_the_users_word(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = put(tmp_path / "both.log", TABLE + RECORD)
+    for command in ("compare", "summarize"):
+        given = [log, log] if command == "compare" else [tmp_path]
+        assert run(*given, command=command) == 1
+        assert "--parser" in capsys.readouterr().err
+        for parser, op in (("flaggems-table", "gelu"), ("flaggems-record", "abs")):
+            assert run(*given, "--parser", parser, command=command) == 0
+            assert op in capsys.readouterr().out
+
+
+def test_one_bad_run_keeps_the_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for side in ("a", "b"):
+        put(tmp_path / side / "gelu" / "run.log")
+        put(tmp_path / side / "relu" / "run.log", TABLE.replace("gelu", "relu"))
+    put(tmp_path / "a" / "relu" / "run.log", "no log\n")
+    assert run(tmp_path / "a", tmp_path / "b", "--reporter", "json") == 1
+    told = capsys.readouterr()
+    assert told.err.count("\n") == 1 and "relu/run.log is not a log of a known format" in told.err
+    reports = {report["label"]: report for report in json.loads(told.out)["reports"]}
+    assert len(reports["gelu"]["rows"]) == 1
+    assert reports["relu"]["incomplete"] == ["before: it has no run of relu"]
+
+
+def test_an_operator_run_twice_keeps_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for side in ("a", "b"):
+        put(tmp_path / side / "1" / "run.log")
+        put(tmp_path / side / "2" / "run.log", TABLE + TABLE.replace("gelu", "relu"))
+    assert run(tmp_path / "a", tmp_path / "b") == 1
+    told = capsys.readouterr()
+    assert "'gelu' was run more than once there" in told.err and "relu: 1 row paired" in told.out
+    put(tmp_path / "a" / "2" / "run.log")
+    put(tmp_path / "b" / "2" / "run.log")
+    assert run(tmp_path / "a", tmp_path / "b") == 1
+    assert capsys.readouterr().out == ""
+
+
+def test_no_run_that_can_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    put(tmp_path / "a" / "gelu" / "run.log", "no log\n")
+    put(tmp_path / "b" / "gelu" / "run.log")
+    assert run(tmp_path / "a", tmp_path / "b") == 1
+    assert "not a log of a known format" in capsys.readouterr().err
+
+
+def test_directories_of_plain_logs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for side in ("a", "b"):
+        put(tmp_path / side / f"gelu_{side}.log")
+        put(tmp_path / side / "relu.log", TABLE.replace("gelu", "relu"))
+        put(tmp_path / side / "notes.txt", "none\n")
+    assert run(tmp_path / "a", tmp_path / "b", "--reporter", "csv") == 0
+    assert capsys.readouterr().out.count(",paired,") == 2
+
+
+def test_links_are_followed_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    put(tmp_path / "a" / "run" / "run.log")
+    put(tmp_path / "elsewhere" / "run.log", TABLE.replace("gelu", "relu"))
+    for name, target in (("latest", "run"), ("again", "."), ("far", "../elsewhere")):
+        try:
+            (tmp_path / "a" / name).symlink_to(target, target_is_directory=True)
+        except OSError:
+            pytest.skip("no symbolic links here")
+    assert run(tmp_path / "a", command="summarize") == 0
+    runs = [line.split(",")[:2] for line in capsys.readouterr().out.splitlines()[1:]]
+    assert runs == [["run", "gelu"], ["far", "relu"]]
+
+
+def test_no_word_on_tuners_where_there_is_no_journal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(tmp_path / "a" / "run.log")
+    assert run(tmp_path / "a", tmp_path / "a") == 0
+    assert "recorded" not in capsys.readouterr().out
