@@ -80,10 +80,19 @@ class Evidence:
         """Why there are no rows, and what to do; empty where nothing tells."""
         for pattern, text in _EVIDENCE:
             if any(re.search(pattern, piece, re.MULTILINE) for piece in self._seen):
-                if text != "pytest":
-                    return text
-                return (
-                    "pytest ran but no table was printed: run the benchmark with -s, "
-                    "and look for tests that failed"
-                )
+                return self._of_pytest() if text == "pytest" else text
         return ""
+
+    def _of_pytest(self) -> str:
+        """Why pytest printed no table: its own reasons where it names some."""
+        from flagkit.parsers.dirt import shown
+        from flagkit.parsers.pytest_output import Session
+
+        session = Session("")
+        for piece in self._seen:
+            for number, line in enumerate(piece.splitlines(), 1):
+                session.feed(shown(line)[-1], number)
+        reasons = [note.text for note in session.notes()][:3]
+        if reasons:
+            return f"no table was printed: {'; '.join(reasons)}"
+        return "pytest ran but no table was printed: run the benchmark with -s"

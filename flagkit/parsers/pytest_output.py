@@ -17,12 +17,17 @@ MAX_LINE = 2000
 """Characters of a line that are looked at."""
 
 START = (
-    rb"(?:S(?:KIPPED \[|egmentation fault)|F(?:AILED[ \x1b\r\n]|atal Python error)|ERROR |=====|!!!!!"
+    rb"(?:S(?:KIPPED \[|egmentation fault)|F(?:AILED[ \x1b\r\n]|atal Python error)|ERROR[ \r\n]|!!!!!"
+    # pytest frames its last line with as many signs as 80 columns leave room for: down to one.
+    rb"|=(?:====|={0,3} (?:\d+ [a-z]|no tests ran))"
     rb"|\d\d* (?:passed|failed|skipped|errors?|deselected|xfailed|xpassed|warnings?)\b"
-    rb"|INTERNALERROR|Killed|Aborted|PASSED|-----"
+    rb"|INTERNALERROR|Killed|Aborted|Terminated|Bus error|Traceback \(most|PASSED|-----"
     rb"|[.FEsxXp][.FEsxXp]{0,200} *(?:\[ *\d+%\] *)?\r?\n)"
 )
 """Where such lines start, for :class:`flagkit.parsers.stream.Wanted`."""
+
+LIVE = b" FAILED"
+"""Stands behind a test's name in a verbose run, anywhere in a line."""
 
 _OUTCOME = re.compile(r"^(?P<what>FAILED|ERROR) (?P<node>\S+(?:\[.*?\])?)(?: - (?P<reason>.*))?$")
 _NODE = re.compile(r"[^\s:]+\.py\b|::")
@@ -32,8 +37,16 @@ _TALLY = re.compile(r"^(?:=+ )?(?P<counts>(?:\d+ [a-z]+(?:, )?)+|no tests ran) i
 _COUNT = re.compile(r"(\d+) (failed|errors?|skipped|passed)")
 _BROKEN = re.compile(
     r"^(?:!!!+ (?P<stop>.*?) !!!+|(?P<fatal>INTERNALERROR|Fatal Python error: .*"
-    r"|Segmentation fault.*|Killed\b.*|Aborted\b.*))"
+    r"|Segmentation fault.*|Killed\b.*|Aborted\b.*|Terminated\b.*|Bus error\b.*))"
 )
+_LIVE = re.compile(r"(?:\S+\.py::\S.* (?=F))?(?P<what>FAILED|ERROR)(?: +\[ *\d+%\])?")
+"""An outcome as a verbose run shows it, alone on its line where the test printed something."""
+
+_SHELL = re.compile(
+    r"(?:\S{1,200}: (?:line \d+: )?|\[\d+\][+-]? )(?: *\d+ )? *(?P<how>(?:[Kk]illed|[Tt]erminated|[Aa]borted"
+    r"|[Ss]egmentation fault|[Bb]us error|Illegal instruction)\b.*)"
+)
+"""A shell's word on a process that a signal ended: ``run.sh: line 3: 123 Killed   pytest``."""
 
 
 class Session:
@@ -45,7 +58,8 @@ class Session:
         self._operators: list[str] = []
         self._failed = self._errors = self._skipped = 0
         self._named = {"FAILED": 0, "ERROR": 0, "SKIPPED": 0}
-        self._open_since = 0
+        self._live = {"FAILED": 0, "ERROR": 0}
+        self._open_since = self._ended_at = self._traceback_at = 0
 
     def feed(self, text: str, line: int) -> bool:
         """Take note of one shown line; whether it was pytest's."""
@@ -55,9 +69,12 @@ class Session:
             if "test session starts" in text:
                 self._open_since = line
                 return True
-            if text.strip("= ") and self._tally(text):
+            if text.strip("= ") and self._tally(text, line):
                 return True
             return text.startswith("=====")
+        if text.endswith(("FAILED", "ERROR", "]")) and (live := _LIVE.fullmatch(text)):
+            self._live[live["what"]] += 1
+            return True
         if first in "FE" and self._outcome(text, line):
             return True
         if first == "S" and (skipped := _SKIPPED.match(text)):
@@ -65,11 +82,27 @@ class Session:
             self._reason(f"{skipped['where']} was skipped: {skipped['reason']}", line)
             return True
         if first.isdigit() or first == "n":
-            return self._tally(text)
-        if first in "!IFSKA" and (broken := _BROKEN.match(text)):
+            return self._tally(text, line)
+        if text.startswith("Traceback (most recent call last)"):
+            self._traceback_at = line
+            return False
+        if first in "!IFSKATB" and (broken := _BROKEN.match(text)):
             self._reason(f"pytest stopped: {broken['stop'] or broken['fatal']}", line)
             return True
         return False
+
+    def end(self, text: str, line: int, row_at: int) -> None:
+        """Take note of how the log ends.
+
+        :param text: its last line.
+        :param row_at: the line of the last row: what was raised before it was survived.
+        """
+        if self._ended_at > self._open_since:
+            return
+        if stopped := _SHELL.fullmatch(text[:MAX_LINE].strip()):
+            self._reason(f"the benchmark's process was stopped: {stopped['how']}", line)
+        elif self._traceback_at > row_at and not self._open_since:
+            self._reason("the log ends in a traceback", self._traceback_at)
 
     def notes(self) -> Iterator[Note]:
         """Why the run is incomplete, one note a reason; none for a run that ended well."""
@@ -81,7 +114,7 @@ class Session:
             (self._errors, "ended in an error", "ERROR"),
             (self._skipped, "skipped", "SKIPPED"),
         ):
-            unnamed = count - self._named[kind]
+            unnamed = count + self._live.get(kind, 0) - self._named[kind]
             if unnamed > 0:
                 yield self._note(f"{unnamed} test{'s' * (unnamed > 1)} {what}", 0)
         if not named and not self._failed:
@@ -107,7 +140,7 @@ class Session:
         self._reason(f"{found['node']} {verb}{why}", line)
         return True
 
-    def _tally(self, text: str) -> bool:
+    def _tally(self, text: str, line: int) -> bool:
         tally = _TALLY.match(text)
         if tally is None:
             return False
@@ -118,7 +151,8 @@ class Session:
                 self._errors += int(count[:9])
             elif what == "skipped":
                 self._skipped += int(count[:9])
-        self._open_since = 0
+        self._open_since, self._ended_at = 0, line
+        self._live = dict.fromkeys(self._live, 0)
         return True
 
     def _reason(self, text: str, line: int) -> None:

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from flagkit.interfaces import LogParser
 
 
+_PACKED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"7z\xbc\xaf")
+"""How gzip, zip, bzip2, xz, zstd and 7z files start."""
+
+
 def read_log(
     path: str | Path, parsers: Sequence[LogParser], parser_name: str | None = None
 ) -> RunLog:
@@ -145,7 +149,9 @@ def _not_a_log(
     why = evidence.why()
     if why:
         return f"{path} holds no rows: {why}"
-    if head.count(0) > len(head) // 10 or head[:2] == b"\x1f\x8b" or head[:4] == b"PK\x03\x04":
+    if head.startswith(_PACKED):
+        return f"{path} is compressed: unpack it, and name the log that was in it"
+    if head.count(0) > len(head) // 10:
         return f"{path} is not a text log: it looks like binary data"
     names = ", ".join(sorted(parser.name for parser in parsers))
     return (
@@ -155,5 +161,9 @@ def _not_a_log(
 
 
 def _no_rows(path: Path, parser: LogParser, incomplete: Sequence[str], evidence: Evidence) -> str:
-    why = "; ".join(incomplete[:3]) or evidence.why() or f"nothing in it is a row of {parser.name}"
+    why = (
+        "; ".join(incomplete[:3])
+        or evidence.why()
+        or f"nothing in it is a row of {parser.name}: the benchmark was stopped, or still runs"
+    )
     return f"{path} holds no rows: {why}"

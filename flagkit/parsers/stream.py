@@ -23,6 +23,9 @@ HEAD = 1 << 16
 MAX_LINE = 1 << 24
 """Longer lines are cut here: no record of a run is, but a progress bar that never ends is."""
 
+LONGEST_ENDING = 1 << 12
+"""Bytes of a log's last line that are kept."""
+
 _UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
@@ -51,6 +54,8 @@ class Lines:
         self._position = 0
         self.number = 0
         """The number of the line given last."""
+        self.ending = b""
+        """The last line so far that is not blank, given or skipped: where the log ends."""
 
     def wait_for(self, wanted: Wanted | None) -> None:
         """From now on give only lines that hold *wanted*; all of them again if None."""
@@ -75,6 +80,8 @@ class Lines:
         for block in _whole_lines(self._blocks):
             self._block, self._position = block, 1
             yield from self._lines(block, len(block))
+            if end := block[-LONGEST_ENDING:].rstrip():
+                self.ending = end[end.rfind(b"\n") + 1 :]
         self._block, self._position = b"", 0
 
     def _lines(self, block: bytes, size: int) -> Iterator[bytes]:
@@ -206,4 +213,6 @@ class _Plain(Lines):
     def __iter__(self) -> Iterator[bytes]:
         for line in self._given:
             self.number += 1
+            if end := line[-LONGEST_ENDING:].rstrip():
+                self.ending = end
             yield line

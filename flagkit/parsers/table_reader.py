@@ -53,6 +53,7 @@ _WANTED = Wanted(
         MARKER.encode(),
         FLAGKIT_LINE.encode(),
         OLDER_LINE.encode(),
+        pytest_output.LIVE,
     ),
     rb"(?:%s|%s(?:%s)*%s|[ >][ >]{0,39}(?:S(?:UCCESS|tatus|ize )|FAILED ))"
     % (_START, _ESCAPE, _ESCAPE, _START),
@@ -80,7 +81,7 @@ class TableReader:
         self._untitled = False
         self._speedup_op = ""
         self._tail_due = 0
-        self._line = self._damaged_at = 0
+        self._line = self._damaged_at = self._row_at = 0
 
     def read(self, lines: Iterable[bytes]) -> Iterator[Row | Damaged | Note]:
         """Every fact of the log, in its order."""
@@ -94,6 +95,7 @@ class TableReader:
             if self._table.dashes and self._table.layout.today:
                 yield from self._fast_rows(stream)
             stream.wait_for(None if self._table.patience > 0 else _WANTED)
+        self._session.end(shown(stream.ending)[-1], stream.number, self._row_at)
         yield from self._end(cut=not raw.endswith(b"\n"), last=raw)
 
     def _fast_rows(self, stream: Lines) -> Sequence[Row]:
@@ -113,6 +115,7 @@ class TableReader:
         rows = self._fast.read(stream)
         if rows:
             self._tail_due = 0
+            self._row_at = stream.number
             table.row_seen(stream.number)
         return rows
 
@@ -246,6 +249,7 @@ class TableReader:
             self._untitled = True
             yield self._note("no-title", "rows without a table's title: op and dtype unknown")
         self._tail_due = 0
+        self._row_at = self._line
         row = make_row(
             op=title.op if title else UNKNOWN,
             dtype=title.dtype if title else UNKNOWN,

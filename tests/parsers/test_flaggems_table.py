@@ -445,6 +445,60 @@ class TestPytest:
             "pytest stopped: Fatal Python error: Segmentation fault"
         ]
 
+    @pytest.mark.parametrize("signs", [1, 2, 3, 4, 30])
+    def test_a_last_line_in_a_narrow_frame(self, signs: int) -> None:
+        def log(said: str) -> str:
+            text = f"==== test session starts ====\n{PLAIN}"
+            return f"{text}{'=' * signs} {said} in 3723.10s (1:02:03) {'=' * signs}\n"
+
+        assert notes(log("12 passed, 1 xfailed, 2 xpassed, 5 warnings"), "incomplete") == []
+        assert notes(log("1 failed, 12 passed, 8 skipped"), "incomplete") == [
+            "1 test failed",
+            "8 tests skipped",
+        ]
+
+    def test_outcomes_of_a_verbose_run_that_never_ended(self) -> None:
+        for live in (
+            "t.py::test_gelu FAILED",
+            "t.py::a[x 1] FAILED  [ 50%]",
+            "FAILED",
+            "FAILED [1%]",
+        ):
+            assert notes(f"{PLAIN}{live}\n", "incomplete") == ["1 test failed"], live
+            ended = f"{PLAIN}{live}\n=== 1 failed in 3.00s ===\n"
+            assert notes(ended, "incomplete") == ["1 test failed"]
+            named = f"{PLAIN}{live}\nFAILED t.py::a - oom\n"
+            assert notes(named, "incomplete") == ["t.py::a failed: oom"]
+        assert notes(f"{PLAIN}ERROR\n", "incomplete") == ["1 test ended in an error"]
+        assert notes(f"{PLAIN}RERUN\nFAILED\n=== 1 passed in 3.00s ===\n", "incomplete") == []
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            "run.sh: line 3: 12345 Killed                  python -m pytest",
+            "/opt/run.sh: line 14:   977 Segmentation fault      (core dumped) python x.py",
+            "bash: line 1: 12 Terminated   pytest",
+            "zsh: killed     pytest",
+            "Killed",
+            "Terminated",
+        ],
+    )
+    def test_a_shells_word_on_a_signal(self, line: str) -> None:
+        noise = "".join(f"noise {n}\n" for n in range(200))
+        for text in (f"{PLAIN}{line}\n", f"{PLAIN}{noise}\n{line}", f"{PLAIN}{noise}{line}\n\n\n"):
+            (reason,) = notes(text, "incomplete")
+            assert reason.startswith(("the benchmark's process was stopped: ", "pytest stopped: "))
+        if ":" in line:
+            assert notes(f"{PLAIN}=== 1 passed in 3.00s ===\n{line}\n", "incomplete") == []
+
+    def test_a_traceback_at_the_end(self) -> None:
+        traceback = "Traceback (most recent call last):\n" + '  File "x"\n' * 3 + "E: no\n"
+        told = ["the log ends in a traceback"]
+        assert notes(PLAIN + traceback, "incomplete") == told
+        assert notes(PLAIN + PLAIN + "\n" * 90 + traceback, "incomplete") == told
+        assert notes(traceback + PLAIN, "incomplete") == []
+        assert notes(f"{PLAIN}=== 1 passed in 3.00s ===\n{traceback}", "incomplete") == []
+
 
 class TestRegimes:
     LINE = (

@@ -85,6 +85,10 @@ def test_a_table_after_megabytes_of_noise(log) -> None:  # type: ignore[no-untyp
 
 XDIST = "bringing up nodes...\ngw0 [4] / gw1 [4]\n....\n4 passed in 3.21s\n"
 QUIET = "collected 4 items\n\ntest_x.py ....\n\n4 passed in 3.21s\n"
+SKIPPED = (
+    "=== test session starts ===\ncollected 2 items\n\ntest_x.py ss\n"
+    "SKIPPED [2] test_x.py:33: CUDA only\n== 2 skipped in 1s ==\n"
+)
 QUERY = "Operator name                            |  abs\nRecommended Core Shapes[M, N] |  [(1,)]\n"
 
 
@@ -96,10 +100,12 @@ QUERY = "Operator name                            |  abs\nRecommended Core Shape
         ("\ufeff", "nothing but blanks"),
         ("hello\n", "not a log of a known format"),
         (b"\x7fELF\0\0\0\1" * 100, "not a text log"),
-        (b"\x1f\x8b\x08junk", "not a text log"),
+        (b"\x1f\x8b\x08junk", "is compressed: unpack it"),
         ("[INFO] Benchmark record logger enabled\n", "banner only"),
         (XDIST, "without -n"),
         (QUIET, "with -s"),
+        (SKIPPED, "no table was printed: test_x.py:33 was skipped: CUDA only"),
+        (SKIPPED.replace("SKIPPED [2] test_x.py:33: CUDA only\n", ""), "2 tests skipped"),
         (QUERY, "without --query"),
         ("collected 0 items\n", "no test"),
         (TABLE.replace(ROW, ""), "is a row of flaggems-table"),
