@@ -52,8 +52,8 @@ def exit_code(
 ) -> int:
     """The command's code; raises :class:`NothingPairedError` if no report has a pair.
 
-    A run that failed (``failed``, or one whose report is incomplete) gives 1, though its
-    reports stand. A tripped ``--fail-on`` is told on stderr and outranks that. A wrong
+    A run that failed (``failed``, one whose report is incomplete, or one with a row that is
+    marked as failed) gives 1, though its reports stand. A tripped ``--fail-on`` is told on stderr and outranks that. A wrong
     result is told there too, gives 1, and outranks everything.
     """
     wrong = [(report.label, said) for report in reports if (said := wrong_results(report))]
@@ -61,7 +61,7 @@ def exit_code(
         click.echo(f"flagkit: {one_line(label)}: {said}", err=True)
     if wrong:
         return 1
-    failed = failed or any(report.incomplete for report in reports)
+    failed = failed or any(report.incomplete or _failed_rows(report) for report in reports)
     if not any(report.pairs for report in reports):
         if failed and not reports:
             return 1
@@ -76,3 +76,7 @@ def exit_code(
                 click.echo(f"flagkit: --fail-on {verdict}: {reason}", err=True)
                 return rule.exit_code
     return 1 if failed or not all(report.pairs for report in reports) else 0
+
+
+def _failed_rows(report: RangeReport) -> bool:
+    return any(book.failed for book in (report.ledger.before, report.ledger.after))

@@ -28,6 +28,15 @@ LONGEST_LATENCY_MS = 8.0
 FEWEST = 6
 """Distinct latencies needed: fewer are multiples of a common number by chance."""
 
+KNOWN_NS = (1024, 32, 20)
+"""Steps that were seen: NVIDIA's older and newer drivers, the finest of Moore Threads. Their
+halves were not, so that few latencies tell them."""
+
+CHANCE = 0.001
+"""How likely latencies may be multiples of any other step by chance, where the timer steps by a
+half of it. A step that is too long says of too many rows that the timer cannot tell them apart:
+without this much evidence none is named."""
+
 MOST = 256
 """Distinct latencies looked at, the shortest first: a step shows best in them."""
 
@@ -39,7 +48,7 @@ number of samples lies between two steps; a few rows come from elsewhere."""
 def infer_tick_ns(latencies_ms: Iterable[float]) -> int | None:
     """The largest step, in ns, that nearly all *latencies_ms* are multiples of.
 
-    None where there are too few, or no common step.
+    None where there are too few, or no common step, or none that stands out from its half.
     """
     return _step(_shortest(latencies_ms))
 
@@ -56,13 +65,25 @@ def _shortest(latencies_ms: Iterable[float]) -> list[int]:
     return values
 
 
-def _step(values: Sequence[int]) -> int | None:
+def _step(values: Sequence[int], *, only_known: bool = False) -> int | None:
     if len(values) < FEWEST:
         return None
     for step in range(_longest(values), SHORTEST_NS - 1, -1):
-        if _fits(values, step):
+        if (only_known and step not in KNOWN_NS) or not _fits(values, step):
+            continue
+        if step in KNOWN_NS or _chance(values, step) <= CHANCE:
             return step
     return None
+
+
+def _chance(values: Sequence[int], step: int) -> float:
+    """How likely so many of *values* are multiples of *step* if the timer steps by its half.
+
+    Every other value is one then; of a timer that steps by a smaller part, fewer are.
+    """
+    off = sum(1 for value in values if value % step)
+    ways = sum(math.comb(len(values), some) for some in range(off + 1))
+    return math.ldexp(ways, -len(values))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,11 +101,15 @@ class Ticks:
 
 
 def infer_ticks(before: RunLog, after: RunLog) -> Ticks:
-    """Each side's step; both sides together where each alone tells too little."""
+    """Each side's step; both sides together where each alone tells too little.
+
+    A row's two latencies are no two witnesses of a step: of both sides together only a step that
+    was seen elsewhere is believed.
+    """
     mine, other = (_shortest(_latencies(log)) for log in (before, after))
     found = Ticks(before_ns=_step(mine), after_ns=_step(other))
     if found.step_ms is None:
-        both = _step(sorted({*mine, *other})[:MOST])
+        both = _step(sorted({*mine, *other})[:MOST], only_known=True)
         return Ticks(before_ns=both, after_ns=both)
     return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from flagkit.model import Damaged, Note, Source
@@ -15,8 +16,9 @@ if TYPE_CHECKING:
 
     from flagkit.model import Row
 
-MERGED_AFTER_S = 12 * 3600
-"""Stamps further apart than this are of several runs: no benchmark session is as long."""
+MERGED_AFTER_S = 4 * 3600
+"""Neighbouring stamps further apart than this are of several runs: a session may last longer,
+but none of its operators does."""
 
 _STAMPS = ("timestamp", "time", "date", "datetime", "created", "start_time", "end_time")
 
@@ -26,7 +28,7 @@ class Report:
 
     def __init__(self, source: str) -> None:
         self._file = source
-        self._stamps: list[float] = []
+        self._stamps: set[float] = set()
         self._op = ""
 
     def read(self, lines: Iterable[bytes]) -> Iterator[Row | Damaged | Note]:
@@ -40,8 +42,10 @@ class Report:
             if entry.cut:
                 text = "the report ends in the middle: its writer was stopped or still writes"
                 yield Note(code="incomplete", text=text, source=where)
-        if self._stamps and max(self._stamps) - min(self._stamps) > MERGED_AFTER_S:
-            yield self._merged()
+        stamps = sorted(self._stamps)
+        gaps = [after - before for before, after in pairwise(stamps)]
+        if any(gap > MERGED_AFTER_S for gap in gaps):
+            yield self._merged(stamps[0], stamps[-1], max(gaps))
 
     def _entry(self, entry: Entry, where: Source) -> Iterator[Row | Damaged | Note]:
         name, value = entry.name, entry.value
@@ -91,16 +95,17 @@ class Report:
         for name in _STAMPS:
             seconds = _seconds(value.get(name))
             if seconds is not None:
-                self._stamps.append(seconds)
-        if len(self._stamps) > 2:
-            self._stamps = [min(self._stamps), max(self._stamps)]
+                self._stamps.add(seconds)
 
-    def _merged(self) -> Note:
-        first, last = (
+    def _merged(self, first: float, last: float, gap: float) -> Note:
+        begin, end = (
             datetime.fromtimestamp(at, timezone.utc).strftime("%Y-%m-%d %H:%M")
-            for at in (min(self._stamps), max(self._stamps))
+            for at in (first, last)
         )
-        text = f"results of several runs were merged into this report: from {first} to {last} (UTC)"
+        text = (
+            f"results of several runs were merged into this report: from {begin} to {end} (UTC), "
+            f"and none for {gap / 3600:.0f} hours between"
+        )
         return Note(code="merged", text=text, source=Source(file=self._file))
 
 

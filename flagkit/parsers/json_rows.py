@@ -44,17 +44,24 @@ def rows_of(
             )
             continue
         error = item.get("error_msg")
+        latency = measured(shown := item.get("latency"))
+        if error is not None:
+            reason = " ".join(str(error).split())[:500]
+        else:
+            reason = (
+                f"no number: {shown[:100]!r}" if latency is None and isinstance(shown, str) else ""
+            )
         yield make_row(
             op=op,
             dtype=normalise_dtype(dtype),
             size_detail=_detail(item),
-            latency_ms=measured(item.get("latency")),
+            latency_ms=latency,
             baseline_ms=measured(item.get("latency_base")),
             tflops=measured(item.get("tflops")) or None,
             gbps=measured(item.get("gbps")),
             baseline_gbps=measured(item.get("gbps_base")),
             failed=error is not None,
-            reason=" ".join(str(error).split())[:500] if error is not None else "",
+            reason=reason,
             mode=mode,
             level=level or UNKNOWN,
             regime=(regimes or {}).get(op) or regime_of_mode(mode),

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 
 from flagkit.compare.sizes import normalise_dtype, normalise_op, size_key
 from flagkit.model import UNKNOWN, Inputs, Plan, Regime, Row, RowKey, Source, status_of
+
+_NUMBER = re.compile(
+    r"\s*[+-]?(?:\d{1,40}(?:\.\d{0,40})?(?:[eE][+-]?\d{1,3})?|nan|inf|infinity)\s*",
+    re.ASCII | re.IGNORECASE,
+)
 
 UNKNOWN_REGIME = Regime()
 """One for all rows of which nothing is told: what is the same need not be compared."""
@@ -17,7 +23,13 @@ def number(text: str) -> float | None:
 
 
 def measured(value: object) -> float | None:
-    """A number out of JSON; None for anything that is none."""
+    """A number out of JSON, or text that is one; None for anything that is none.
+
+    FlagGems writes what JSON cannot hold as text: a scalar of NumPy becomes its digits. One
+    that is shown rounded, as ``tensor(0.2500)`` is, is none.
+    """
+    if isinstance(value, str) and _NUMBER.fullmatch(value):
+        return float(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     try:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
-"""A spreadsheet takes a cell that starts so for a formula, or for the end of its quotes."""
+FORMULA_STARTS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20", "\t", "\r", "\n")
+"""A spreadsheet takes a cell that starts so for a formula, or for the end of its quotes; in some
+languages also by the wide forms of these signs."""
 
 
 def percent(value: float) -> str:

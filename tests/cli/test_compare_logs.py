@@ -113,3 +113,13 @@ def test_no_word_on_tuners_where_there_is_no_journal(
     put(tmp_path / "a" / "run.log")
     assert run(tmp_path / "a", tmp_path / "a") == 0
     assert "recorded" not in capsys.readouterr().out
+
+
+def test_a_failed_row_shows_in_the_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    failed = ROW.replace("SUCCESS", "FAILED ").replace("64, 64", "64, 32")
+    log = put(tmp_path / "a.log", TABLE.replace(ROW, ROW + failed))
+    assert run(log, log) == 1
+    assert "1 failed" in capsys.readouterr().out
+    assert run(log, log, "--fail-on", "incomplete") == 4
+    damaged = put(tmp_path / "b.log", TABLE.replace(ROW, ROW + ROW[:60] + "\n"))
+    assert run(damaged, damaged) == 0

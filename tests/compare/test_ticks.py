@@ -4,7 +4,8 @@ import random
 
 import pytest
 
-from flagkit.compare.ticks import infer_tick_ns
+from flagkit.compare.ticks import infer_tick_ns, infer_ticks
+from flagkit.model import Row, RowKey, RunLog
 
 
 @pytest.mark.parametrize("step", [20, 32, 40, 512, 1024])
@@ -35,3 +36,41 @@ def test_no_step_where_there_is_none_or_too_little_is_shown() -> None:
     assert infer_tick_ns([0.032] * 100) is None
     assert infer_tick_ns([]) is None
     assert infer_tick_ns([float("nan"), -1.0, 0.0, 1e300, float("inf")]) is None
+
+
+def log(*steps: int, step: int) -> RunLog:
+    return RunLog(
+        rows=tuple(
+            Row(
+                key=RowKey(op="gelu", dtype="torch.float16", size_key=str(place)),
+                status="ok",
+                size_detail=str(place),
+                latency_ms=count * step / 1e6,
+            )
+            for place, count in enumerate(steps)
+        )
+    )
+
+
+@pytest.mark.parametrize("step", [1024, 32, 20])
+def test_few_latencies_tell_a_known_step_and_no_multiple_of_it(step: int) -> None:
+    for counts in ((4, 6, 10, 14, 22, 30), (5, 6, 7, 9, 11, 13), (3, 9, 15, 21, 33, 39, 45)):
+        assert infer_tick_ns([count * step / 1e6 for count in counts]) == step
+
+
+def test_a_step_of_both_sides_together_is_no_multiple() -> None:
+    before, after = log(4, 10, 16, 22, 28, step=1024), log(6, 12, 18, 24, 30, step=1024)
+    found = infer_ticks(before, after)
+    assert (found.before_ns, found.after_ns) == (1024, 1024)
+
+
+@pytest.mark.parametrize("rows", [3, 5, 8, 20])
+@pytest.mark.parametrize("step", [20, 32, 40, 100, 1024])
+def test_a_step_that_is_too_long_is_rare(rows: int, step: int) -> None:
+    chance = random.Random(rows * step)
+    wrong = 0
+    for _ in range(200):
+        both = [log(*(chance.randrange(3, 400) for _ in range(2 * rows)), step=step) for _ in "ab"]
+        found = infer_ticks(*both)
+        wrong += any(one is not None and one > step for one in (found.before_ns, found.after_ns))
+    assert wrong <= 2

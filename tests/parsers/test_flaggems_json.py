@@ -53,6 +53,18 @@ def test_details_that_are_json_within_a_string() -> None:
     assert len([f for f in facts(report) if isinstance(f, Damaged)]) == 1
 
 
+def test_numbers_that_were_written_as_text() -> None:
+    def told(latency: object) -> tuple[object, str, str]:
+        (row,) = rows({"abs": entry(result(latency=latency))})
+        return row.latency_ms, row.status, row.reason
+
+    assert told("0.2512345678") == (0.2512345678, "ok", "")
+    assert told(" 2.5e-01 ") == (0.25, "ok", "")
+    assert told("nan")[1:] == ("invalid", "a latency of nan")
+    for text in ("tensor(0.2500)", "0.25 ms", "1_000", "", "N/A", "0x1p-2", "１"):
+        assert told(text) == (None, "invalid", f"no number: {text!r}")
+
+
 def test_split_entries() -> None:
     report = {
         "to_copy": {"result": "passed", "test_case": "test_to_copy.py::test_to_copy"},
@@ -82,7 +94,10 @@ def test_merged_older_results_are_told_by_their_stamps() -> None:
     codes = [code for code, _ in notes(stamped("2026-05-20 11:00:00"))]
     assert "merged" in codes
     assert "merged" in [code for code, _ in notes(stamped(1779271200.5))]
+    assert "merged" in [code for code, _ in notes(stamped("2026-05-01T17:00:00"))]
     assert "merged" not in [code for code, _ in notes(stamped("2026-05-01T12:00:00+00:00"))]
+    long = {f"op{n}": entry(timestamp=f"2026-05-01T{n:02}:30:00") for n in range(24)}
+    assert "merged" not in [code for code, _ in notes(long)]
     assert "merged" not in [code for code, _ in notes(stamped("yesterday"))]
 
 

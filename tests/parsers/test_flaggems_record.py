@@ -69,7 +69,7 @@ def test_impossible_and_failed_rows() -> None:
         item(latency=float("nan")),
         item(latency=float("inf")),
         item(latency=None),
-        item(latency="0.25"),
+        item(latency="0.25 ms"),
         item(latency=True),
         item(error_msg="out of\nmemory", latency=None),
         item(error_msg=None),

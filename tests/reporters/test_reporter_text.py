@@ -39,7 +39,9 @@ def test_milliseconds(value: float | None, shown: str) -> None:
     assert text.milliseconds(value) == shown
 
 
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t=", "\r=", " =", "\n="])
+@pytest.mark.parametrize(
+    "start", ["=", "+", "-", "@", "＝", "＋", "－", "＠", "\t=", "\r=", " =", "\n="]
+)
 def test_cells_are_no_formulas(start: str) -> None:
     shown = text.cell(f"{start}1")
     assert shown.startswith(("'", "\\"))
