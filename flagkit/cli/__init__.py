@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import os
 import signal
@@ -15,7 +16,7 @@ from flagkit import __version__
 from flagkit.errors import FlagkitError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 COMMANDS = {
     "ab": "Run operators with a switch off, then on, and report the range.",
@@ -41,7 +42,8 @@ class LazyGroup(click.Group):
         """Import the command's module; None for an unknown name."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"flagkit.cli.{cmd_name}").command
+        with uncollected():
+            command: click.Command = importlib.import_module(f"flagkit.cli.{cmd_name}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -76,6 +78,21 @@ def cli() -> None:
     that switch alone. Rows are paired by operator, dtype and size, and the range of
     speedups is reported.
     """
+
+
+@contextlib.contextmanager
+def uncollected() -> Iterator[None]:
+    """Do not look for cycles where much is made and stays: modules, a log's facts.
+
+    The collector would walk all of it again and again, to find nothing.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def program() -> NoReturn:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import gc
-from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from flagkit.cli import one_line
+from flagkit.cli import uncollected
 from flagkit.cli.options import (
     ComposedCommand,
     PluginName,
@@ -22,15 +19,14 @@ from flagkit.cli.options import (
 from flagkit.cli.outcome import deliver, exit_code
 from flagkit.compare.ranges import compare_rounds
 from flagkit.compare.verdicts import parse_fail_on
-from flagkit.errors import NothingPairedError, UsageError
-from flagkit.experiment.directories import Found, by_operator, is_side, journalled_side, read_any
-from flagkit.model import RunLog
+from flagkit.parsers.reading import read_log
 from flagkit.plugins import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from flagkit.model import Note, RangeReport
+    from flagkit.interfaces import LogParser
+    from flagkit.model import RangeReport, RunLog
     from flagkit.plugins import Registry
 
 
@@ -63,27 +59,11 @@ def command(ctx: click.Context, /, **given: Any) -> int:
     reporter = found.reporter(given["reporter"])
     pairs = [(given["before"], given["after"]), *given["rounds"]]
     problems: list[str] = []
-    with _uncollected():
+    with uncollected():
         reports = _reports(pairs, found, given["parser"], given["label"], problems)
         if reports:
             deliver(reports, reporter, belonging(reporter.name, given), given["output"])
     return exit_code(reports, given["fail_on"], failed=bool(problems))
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Do not look for cycles.
-
-    Facts form none, and the process ends with the report: the collector would walk all of a
-    long log's facts again and again, a quarter of the time, to find nothing.
-    """
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _reports(
@@ -93,67 +73,21 @@ def _reports(
     label: str | None,
     problems: list[str],
 ) -> list[RangeReport]:
-    folders = [path.is_dir() and not is_side(path) for pair in pairs for path in pair]
-    if any(folders):
-        if not all(folders):
-            raise UsageError("compare two logs or two directories of runs, not one of each")
-        return _by_operator(pairs, found, parser, problems)
-    rounds, notes = [], []
-    for pair in pairs:
-        before, after = (
-            Found(log=read_any(path, found, parser), side=journalled_side(path)) for path in pair
-        )
-        logs, remarks = _ruled(before, after)
-        rounds.append(logs)
-        notes += remarks
-    return [_noted(compare_rounds(rounds, label=label or _label(rounds[0], pairs[0])), notes)]
+    if any(path.is_dir() for pair in pairs for path in pair):
+        # Imported here: two plain logs need nothing of what reads run directories.
+        from flagkit.cli.comparefolders import reports_of
+
+        return reports_of(pairs, found, parser, label, problems)
+    parsers = cast("list[LogParser]", found.loaded(Kind.PARSER))
+    rounds = [
+        (read_log(before, parsers, parser), read_log(after, parsers, parser))
+        for before, after in pairs
+    ]
+    return [compare_rounds(rounds, label=label or rows_label(rounds[0], pairs[0]))]
 
 
-def _ruled(before: Found, after: Found) -> tuple[tuple[RunLog, RunLog], list[Note]]:
-    """Both logs, ruled by their tuners' records where both are sides with a journal."""
-    if before.side is None or after.side is None:
-        return (before.log, after.log), []
-    # Imported here: two plain logs need nothing of it, and it takes as long as reading one.
-    from flagkit.experiment.report import certificate_notes, certified
-
-    one, other, certificate = certified(before.side, after.side, before.log, after.log)
-    return (one, other), list(certificate_notes(certificate))
-
-
-def _noted(report: RangeReport, notes: Sequence[Note]) -> RangeReport:
-    return replace(report, notes=(*report.notes, *notes))
-
-
-def _by_operator(
-    pairs: Sequence[tuple[Path, Path]], found: Registry, parser: str | None, problems: list[str]
-) -> list[RangeReport]:
-    """A report for each operator; what could not be read is told, and added to *problems*."""
-    sides = [by_operator(path, found, parser) for pair in pairs for path in pair]
-    for problem in dict.fromkeys(problem for side in sides for problem in side.problems):
-        problems.append(problem)
-        click.echo(f"flagkit: {one_line(problem)}", err=True)
-    before, after = sides[0].found, sides[1].found
-    refused = frozenset().union(*(side.refused for side in sides))
-    if not refused and not before.keys() & after.keys():
-        raise NothingPairedError(
-            f"no operator is in both directories: {', '.join(before)} against {', '.join(after)}"
-        )
-    reports = []
-    for op in dict.fromkeys([*before, *after]):
-        if op in refused:
-            continue
-        logs = [side.found.get(op, _none(op)) for side in sides]
-        ruled = [_ruled(b, a) for b, a in zip(logs[::2], logs[1::2], strict=True)]
-        report = compare_rounds([both for both, _ in ruled], label=op)
-        reports.append(_noted(report, [note for _, notes in ruled for note in notes]))
-    return reports
-
-
-def _none(op: str) -> Found:
-    return Found(log=RunLog(incomplete=(f"it has no run of {op}",)))
-
-
-def _label(logs: tuple[RunLog, RunLog], paths: tuple[Path, Path]) -> str:
+def rows_label(logs: tuple[RunLog, RunLog], paths: tuple[Path, Path]) -> str:
+    """A report's name: the one operator of its logs, else what the logs are called."""
     ops = {row.key.op for log in logs for row in log.rows}
     if len(ops) == 1:
         return ops.pop()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,6 @@ import click
 from flagkit.cli import one_line
 from flagkit.compare.verdicts import parse_fail_on, trips, wrong_results
 from flagkit.errors import NothingPairedError
-from flagkit.experiment.rundir import write_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,8 +32,11 @@ def deliver(
     hints = shown_on(sys.stdout) if output is None else {}
     text = reporter.render(reports, {**options, **hints, **given})
     if output is None:
-        click.echo(text, nl=not text.endswith("\n"))
+        # Only text with styles has to be searched for them, where stdout is no terminal.
+        click.echo(text, nl=not text.endswith("\n"), color=None if "\x1b" in text else True)
     else:
+        from flagkit.experiment.rundir import write_text
+
         write_text(output, text if text.endswith("\n") else text + "\n")
 
 
@@ -43,6 +44,8 @@ def shown_on(stream: TextIO) -> dict[str, Any]:
     """What a reporter may know of the terminal it is shown on; empty for a pipe or a file."""
     if not stream.isatty():
         return {}
+    import shutil
+
     width = shutil.get_terminal_size().columns
     return {"width": width, "color": not os.environ.get("NO_COLOR")}
 
