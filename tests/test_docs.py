@@ -144,7 +144,7 @@ def test_every_group_is_documented():
     assert {kind.group for kind in Kind} <= told(PLUGINS)
 
 
-FREE = ("device", "environment", "facts", "identity", "versions")
+FREE = ("device", "environment", "facts", "identity", "modules", "versions")
 """Keys whose values are named by what was found, not by a schema."""
 
 

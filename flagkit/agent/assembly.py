@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from flagkit.agent.device import DeviceTimer
-from flagkit.agent.facts import device_facts, versions
+from flagkit.agent.facts import device_facts, imported_modules, versions
 from flagkit.agent.flaggems import FlagGemsAdapter
 from flagkit.agent.imports import ImportWatcher
 from flagkit.agent.inputs import Generators
@@ -219,4 +219,5 @@ class Assembly:
             facts: dict[str, Any] = {"versions": versions()} if when == "start" else {}
         else:
             facts = device_facts(self._backend.name, interface, 0)
-        self._journal.write({"kind": "facts", "when": when, "device": facts})
+        modules = imported_modules()
+        self._journal.write({"kind": "facts", "when": when, "device": facts, "modules": modules})

@@ -6,11 +6,14 @@ Nothing here is needed to measure: whatever is absent, slow or odd becomes a not
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import importlib.metadata
+import os
 import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -23,6 +26,8 @@ MAX_ENTRIES, MAX_TEXT = 200, 200
 """Of a tool's answer; what is beyond is dropped."""
 
 DISTRIBUTIONS = ("torch", "triton", "flagtree", "flag_gems", "numpy")
+MODULES = ("triton", "torch", "torch_musa", "flag_gems", "numpy", "pytest")
+"""What is measured, or measures: which file of each was imported is journalled."""
 
 _FIELDS = (
     "name",
@@ -102,6 +107,23 @@ def versions(interface: Any = None) -> dict[str, str]:
         told = getattr(runtime, name, None)
         if isinstance(told, str):
             found[f"torch.version.{name}"] = told
+    return found
+
+
+def imported_modules() -> dict[str, dict[str, str]]:
+    """The entry file of each of :data:`MODULES` that is loaded: ``path`` and ``sha256``.
+
+    The host asks before a run what would be imported; this is what was.
+    """
+    found: dict[str, dict[str, str]] = {}
+    for name in MODULES:
+        file = getattr(sys.modules.get(name), "__file__", None)
+        if not isinstance(file, str):
+            continue
+        with contextlib.suppress(OSError, ValueError):
+            path = Path(os.path.realpath(file))
+            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+            found[name] = {"path": str(path), "sha256": digest}
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -13,7 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flagkit.agent import facts as facts_module
-from flagkit.agent.facts import device_facts, pick, read_csv, read_sections, throttling, versions
+from flagkit.agent.facts import (
+    device_facts,
+    imported_modules,
+    pick,
+    read_csv,
+    read_sections,
+    throttling,
+    versions,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -181,3 +190,20 @@ def test_any_answer_is_read_or_refused(text: str) -> None:
         "cuda", _interface(), 0, which=lambda name: f"/bin/{name}", run=lambda command: text
     )
     json.dumps(got)
+
+
+def test_the_files_that_were_imported_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = tmp_path / "real.py"
+    entry.write_text("a = 1\n", encoding="utf-8")
+    (tmp_path / "link.py").symlink_to(entry)
+    made = {"flag_gems": str(tmp_path / "link.py"), "triton": str(tmp_path / "gone.py")}
+    for name, file in {**made, "torch": "a\0b", "numpy": None}.items():
+        module = ModuleType(name)
+        module.__file__ = file
+        monkeypatch.setitem(sys.modules, name, module)
+    found = imported_modules()
+    assert found.pop("pytest")["path"].endswith("__init__.py")
+    digest = hashlib.sha256(b"a = 1\n").hexdigest()
+    assert found == {"flag_gems": {"path": str(entry.resolve()), "sha256": digest}}
