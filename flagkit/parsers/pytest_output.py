@@ -21,13 +21,10 @@ START = (
     # pytest frames its last line with as many signs as 80 columns leave room for: down to one.
     rb"|=(?:====|={0,3} (?:\d+ [a-z]|no tests ran))"
     rb"|\d\d* (?:passed|failed|skipped|errors?|deselected|xfailed|xpassed|warnings?)\b"
-    rb"|INTERNALERROR|Killed|Aborted|Terminated|Bus error|Traceback \(most|PASSED|-----"
+    rb"|benchmark/test_|test_|INTERNALERROR|Killed|Aborted|Terminated|Bus error|Traceback \(most|PASSED|-----"
     rb"|[.FEsxXp][.FEsxXp]{0,200} *(?:\[ *\d+%\] *)?\r?\n)"
 )
 """Where such lines start, for :class:`flagkit.parsers.stream.Wanted`."""
-
-LIVE = b" FAILED"
-"""Stands behind a test's name in a verbose run, anywhere in a line."""
 
 _OUTCOME = re.compile(r"^(?P<what>FAILED|ERROR) (?P<node>\S+(?:\[.*?\])?)(?: - (?P<reason>.*))?$")
 _NODE = re.compile(r"[^\s:]+\.py\b|::")
@@ -39,7 +36,9 @@ _BROKEN = re.compile(
     r"^(?:!!!+ (?P<stop>.*?) !!!+|(?P<fatal>INTERNALERROR|Fatal Python error: .*"
     r"|Segmentation fault.*|Killed\b.*|Aborted\b.*|Terminated\b.*|Bus error\b.*))"
 )
-_LIVE = re.compile(r"(?:\S+\.py::\S.* (?=F))?(?P<what>FAILED|ERROR)(?: +\[ *\d+%\])?")
+_LIVE = re.compile(
+    r"(?:(?:benchmark/)?test_\S*\.py::\S.* )?(?P<what>FAILED|ERROR)(?: +\[ *\d+%\])?"
+)
 """An outcome as a verbose run shows it, alone on its line where the test printed something."""
 
 _SHELL = re.compile(

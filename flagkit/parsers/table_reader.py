@@ -53,7 +53,6 @@ _WANTED = Wanted(
         MARKER.encode(),
         FLAGKIT_LINE.encode(),
         OLDER_LINE.encode(),
-        pytest_output.LIVE,
     ),
     rb"(?:%s|%s(?:%s)*%s|[ >][ >]{0,39}(?:S(?:UCCESS|tatus|ize )|FAILED ))"
     % (_START, _ESCAPE, _ESCAPE, _START),

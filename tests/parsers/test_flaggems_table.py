@@ -458,18 +458,15 @@ class TestPytest:
         ]
 
     def test_outcomes_of_a_verbose_run_that_never_ended(self) -> None:
-        for live in (
-            "t.py::test_gelu FAILED",
-            "t.py::a[x 1] FAILED  [ 50%]",
-            "FAILED",
-            "FAILED [1%]",
-        ):
+        node = "test_gelu.py::test_gelu[x 1]"
+        for live in (f"benchmark/{node} FAILED", f"{node} FAILED  [ 50%]", "FAILED", "FAILED [1%]"):
             assert notes(f"{PLAIN}{live}\n", "incomplete") == ["1 test failed"], live
             ended = f"{PLAIN}{live}\n=== 1 failed in 3.00s ===\n"
             assert notes(ended, "incomplete") == ["1 test failed"]
             named = f"{PLAIN}{live}\nFAILED t.py::a - oom\n"
             assert notes(named, "incomplete") == ["t.py::a failed: oom"]
-        assert notes(f"{PLAIN}ERROR\n", "incomplete") == ["1 test ended in an error"]
+        for live in ("ERROR", f"{node} ERROR"):
+            assert notes(f"{PLAIN}{live}\n", "incomplete") == ["1 test ended in an error"]
         assert notes(f"{PLAIN}RERUN\nFAILED\n=== 1 passed in 3.00s ===\n", "incomplete") == []
 
     @pytest.mark.parametrize(
