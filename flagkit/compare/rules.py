@@ -7,8 +7,7 @@ between two sound rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from flagkit.model import UNKNOWN
 
@@ -22,8 +21,7 @@ HOST_BOUND_MODES = frozenset({"operator", "wrapper"})
 the same on both sides. In kernel mode it is not: a graph-timing plug-in leaves no trace."""
 
 
-@dataclass(frozen=True, slots=True)
-class Obstacle:
+class Obstacle(NamedTuple):
     """Why two sound rows are not divided: one of ``flagkit.model.REASONS``, and the detail."""
 
     reason: str

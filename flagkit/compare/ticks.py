@@ -8,8 +8,7 @@ cause. The step is not documented by the vendors and differs between driver vers
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -86,8 +85,7 @@ def _chance(values: Sequence[int], step: int) -> float:
     return math.ldexp(ways, -len(values))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ticks:
+class Ticks(NamedTuple):
     """Each side's step in ns; None where none was found."""
 
     before_ns: int | None = None

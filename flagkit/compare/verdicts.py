@@ -15,8 +15,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from flagkit.errors import UsageError
 
@@ -30,11 +29,10 @@ plan: 13 workloads on one NVIDIA H200."""
 EXIT_CODES = {"regression": 3, "incomplete": 4}
 """The command's exit code when a condition trips."""
 
-_CONDITION = re.compile(r"(?P<kind>incomplete|regression)(?:\s*[:>]\s*(?P<percent>\S+))?")
+_CONDITION = r"(?P<kind>incomplete|regression)(?:\s*[:>]\s*(?P<percent>\S+))?"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FailOn:
+class FailOn(NamedTuple):
     """A parsed condition. ``percent`` counts for ``regression`` alone."""
 
     kind: Literal["incomplete", "regression"]
@@ -48,7 +46,7 @@ class FailOn:
 
 def parse_fail_on(expression: str) -> FailOn:
     """Read a condition; raises :class:`flagkit.errors.UsageError` for anything else."""
-    match = _CONDITION.fullmatch(expression.strip())
+    match = re.fullmatch(_CONDITION, expression.strip())
     if match is None:
         raise UsageError(
             f"--fail-on: {expression!r} is no condition; "

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from flagkit.compare.sizes import normalise_op
 from flagkit.model import UNKNOWN, Note, Regime
@@ -110,8 +110,7 @@ class Fallback(Note):
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RegimeLine:
+class RegimeLine(NamedTuple):
     """A plug-in's line about how it times. No op: it holds for all that follow."""
 
     regime: Regime

@@ -7,6 +7,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from flagkit import hookimpl
+from flagkit.compare.rules import labels
 from flagkit.reporters.text import FORMULA_STARTS, cell
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def _paired(report: RangeReport) -> Iterator[str]:
         _numbers([row.latency_ms for row in before]),
         _numbers([row.latency_ms for row in after]),
         _numbers([pair.speedup_percent for pair in pairs]),
-        _texts([pair.regime for pair in pairs]),
+        _texts(labels([row.regime for row in before])),
         _texts([row.mode for row in before]),
         _texts([row.level for row in before]),
         _texts([" ".join(pair.flags) for pair in pairs]),

@@ -9,6 +9,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from flagkit import hookimpl
+from flagkit.compare.rules import labels
 from flagkit.model import SIDES, UNKNOWN
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def _parts(report: RangeReport) -> dict[str, str | list[str]]:
     return {
         "schema": _dumps(SCHEMA),
         "label": _dumps(report.label),
-        "rows": [_row(pair) for pair in report.pairs],
+        "rows": list(map(_row, report.pairs, labels([p.before.regime for p in report.pairs]))),
         "unpaired": [_dumps(_unpaired(entry)) for entry in report.unpaired],
         "ledger": _dumps({side: asdict(getattr(report.ledger, side)) for side in SIDES}),
         "range": _dumps(regimes[0] if regimes else None),
@@ -123,7 +124,7 @@ def _dumps(data: Any) -> str:
         return _encode(finite(data))
 
 
-def _row(pair: Pair) -> str:
+def _row(pair: Pair, regime: str) -> str:
     # Written out: a dictionary of its cells takes twice as long, and most of a report is rows.
     before, after = pair.before, pair.after
     key, flags = before.key, pair.flags
@@ -141,7 +142,7 @@ def _row(pair: Pair) -> str:
         f'"before_ms": {_number(before.latency_ms)}, '
         f'"after_ms": {_number(after.latency_ms)}, '
         f'"speedup_percent": {speedup}, '
-        f'"regime": {_text(pair.regime)}, '
+        f'"regime": {_text(regime)}, '
         f'"flags": {_dumps(flags) if flags else "[]"}, '
         f'"rounds": {rounds}, '
         f'"node": {_text(key.node)}, '

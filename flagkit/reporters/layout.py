@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
@@ -27,8 +26,7 @@ class Cells(NamedTuple):
     styles: Mapping[int, str] = NO_STYLES
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     """A column: its heading, and whether it holds numbers or may shrink."""
 
     heading: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from flagkit import hookimpl
+from flagkit.compare.rules import labels
 from flagkit.reporters import text, wording
 from flagkit.reporters.layout import Cells, Column, table, table_blocks, table_width, unpainted
 
@@ -139,8 +140,11 @@ def _rows(report: RangeReport, width: int | None, paint: Paint) -> Iterator[str]
     regimes = [one for one in report.ranges if not one.name]
     by_op = wording.several_ops(report)
     by_regime: dict[str, list[Cells]] = {one.regime: [] for one in regimes}
-    for pair in report.pairs:
-        by_regime[pair.regime].append(_row(pair, by_op))
+    styled = paint is not unpainted
+    for pair, regime in zip(
+        report.pairs, labels([pair.before.regime for pair in report.pairs]), strict=True
+    ):
+        by_regime[regime].append(_row(pair, by_op, styled))
     for one in regimes:
         yield ""
         if len(regimes) > 1:
@@ -149,9 +153,10 @@ def _rows(report: RangeReport, width: int | None, paint: Paint) -> Iterator[str]
         yield from table(ROW_COLUMNS, rows, indent=INDENT, width=width, paint=paint)
 
 
-def _row(pair: Pair, by_op: bool) -> Cells:
+def _row(pair: Pair, by_op: bool, styled: bool) -> Cells:
     row = wording.row_text(pair)
-    return Cells(text.plain_all(row if by_op else row._replace(op="")), ROW_STYLES[_tone(pair)])
+    texts = text.plain_all(row if by_op else row._replace(op=""))
+    return Cells(texts, ROW_STYLES[_tone(pair)]) if styled else Cells(texts)
 
 
 def _unpaired(report: RangeReport, width: int | None, paint: Paint) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from flagkit.compare.verdicts import wrong_results
@@ -51,8 +50,7 @@ class RowText(NamedTuple):
     flags: str
 
 
-@dataclass(frozen=True, slots=True)
-class UnpairedText:
+class UnpairedText(NamedTuple):
     """An unpaired entry as words."""
 
     side: str
@@ -64,8 +62,7 @@ class UnpairedText:
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
-class ClosingText:
+class ClosingText(NamedTuple):
     """A whole report as one line of the closing table."""
 
     label: str
