@@ -8,7 +8,7 @@ cause. The step is not documented by the vendors and differs between driver vers
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -55,7 +55,7 @@ def infer_tick_ns(latencies_ms: Iterable[float]) -> int | None:
 def _shortest(latencies_ms: Iterable[float]) -> list[int]:
     """The distinct latencies that are looked at, in ns."""
     values: list[int] = []
-    for ms in sorted(ms for ms in latencies_ms if 0 < ms < LONGEST_LATENCY_MS):
+    for ms in sorted([ms for ms in latencies_ms if 0 < ms < LONGEST_LATENCY_MS]):
         ns = round(ms * NS_PER_MS)
         if not values or ns != values[-1]:
             values.append(ns)
@@ -128,7 +128,8 @@ def _latencies(log: RunLog) -> set[float]:
     rows = [row for row in log.rows if row.status == "ok" and len(row.samples_ms) <= 1]
     shown = {row.latency_ms for row in rows}
     shown.update([row.baseline_ms for row in rows])
-    return {value for value in shown if value is not None}
+    shown.discard(None)
+    return cast("set[float]", shown)
 
 
 def _longest(values: Sequence[int]) -> int:

@@ -63,7 +63,8 @@ class FastRows:
         rows: list[Row] = []
         for found in lines.matching(FAST_ROW):
             baseline, latency, tflops, baseline_gbps, gbps, detail = found.groups()
-            key = keys[detail]
+            text = detail.decode("ascii")
+            key = keys[text]
             row = _RowDraft()
             try:
                 row.latency_ms = latency_ms = float(latency)
@@ -75,7 +76,7 @@ class FastRows:
                 break
             if key is None or latency_ms <= 0:
                 break
-            row.key, row.size_detail = key, detail.decode("ascii")
+            row.key, row.size_detail = key, text
             row.source = source = _SourceDraft()
             source.file, source.line = file, lines.number + 1
             source.__class__ = Source
@@ -89,7 +90,7 @@ class FastRows:
         return rows
 
 
-class _Keys(dict[bytes, "RowKey | None"]):
+class _Keys(dict[str, "RowKey | None"]):
     """The keys of one operator's rows by their size details, made when they are asked for.
 
     None where a detail is no whole value.
@@ -98,8 +99,8 @@ class _Keys(dict[bytes, "RowKey | None"]):
     def __init__(self, op: str, dtype: str) -> None:
         self._op, self._dtype = op, dtype
 
-    def __missing__(self, detail: bytes) -> RowKey | None:
-        size_key = read_value(detail.decode("ascii"))
+    def __missing__(self, detail: str) -> RowKey | None:
+        size_key = read_value(detail)
         if size_key is None:
             return None
         key = _KeyDraft()

@@ -8,6 +8,7 @@ reported as damaged: half a number is never read as one.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from flagkit.compare.sizes import value_key
@@ -87,6 +88,7 @@ class Layout(NamedTuple):
         return self.detail and self.status and not self.vs_base
 
 
+@lru_cache(maxsize=1 << 6)
 def layout_of(header: str) -> Layout | None:
     """The layout that a table's column line tells; None if it is none."""
     if "Latency (ms)" not in header:

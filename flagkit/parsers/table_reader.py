@@ -145,6 +145,9 @@ class TableReader:
         if self._table.header_seen(bare, self._line):
             self._fast = None
             return
+        if not text:
+            self._passed_over(text)
+            return
         if STARTED.match(bare) or self._is_legacy_row(bare):
             yield from self._begin_row(bare)
             return
@@ -155,9 +158,12 @@ class TableReader:
         if PREFIX in text:
             yield from self._speedup_line(text)
             return
+        self._passed_over(text)
+        yield from self._remark(text)
+
+    def _passed_over(self, text: str) -> None:
         self._table.foreign_seen(text, self._line)
         self._tail_due -= 1
-        yield from self._remark(text)
 
     def _speedup_line(self, text: str) -> Iterator[Row | Damaged]:
         """A row of each dtype out of one line of :mod:`flagkit.parsers.speedup_lines`."""
