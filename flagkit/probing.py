@@ -57,6 +57,10 @@ def version(name):
         facts[name] = "installed" if importlib.util.find_spec(name) else "not installed"
 installed("pytest", "pytest is not installed in " + sys.executable)
 version("pytest")
+import inspect, pluggy
+version("pluggy")
+if "wrapper" not in inspect.signature(pluggy.HookimplMarker.__call__).parameters:
+    stop("pluggy " + facts["pluggy"] + " in " + sys.executable + " is too old; 1.2 is needed")
 """
 
 _EPILOGUE = '\n_answer(True, "")\nsys.stdout.flush()\nos._exit(0)\n'

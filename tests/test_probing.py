@@ -58,6 +58,17 @@ def test_pytest_is_asked_for_first(tmp_path):
     assert run_probe(bare, "").reason == f"pytest is not installed in {sys.executable}"
 
 
+def test_a_pluggy_that_is_too_old_is_named(tmp_path):
+    (tmp_path / "pluggy.py").write_text(
+        "class HookimplMarker:\n    def __call__(self, function=None, hookwrapper=False): pass\n"
+    )
+    dist = tmp_path / "pluggy-1.0.0.dist-info"
+    dist.mkdir()
+    (dist / "METADATA").write_text("Metadata-Version: 2.1\nName: pluggy\nVersion: 1.0.0\n")
+    answer = run_probe(HERE, "", environ={**os.environ, "PYTHONPATH": str(tmp_path)})
+    assert answer.reason == f"pluggy 1.0.0 in {sys.executable} is too old; 1.2 is needed"
+
+
 def test_an_exception_says_its_last_line():
     answer = run_probe(HERE, "raise RuntimeError('driver too old')")
     assert not answer.ok

@@ -55,12 +55,12 @@ def _files(folders: Iterable[Path]) -> Iterator[Path]:
     """Sources first, then binaries from small to large: most variables are found early."""
     sources: list[Path] = []
     binaries: list[tuple[int, Path]] = []
+    seen: set[str] = set()
     for folder in folders:
         if folder.is_file():
             sources.append(folder)
             continue
-        for root, names, files in os.walk(folder):
-            names[:] = [n for n in names if n != "__pycache__"]
+        for root, files in _walk(folder, seen):
             for file in files:
                 path = Path(root, file)
                 if path.suffix in SOURCES:
@@ -72,6 +72,21 @@ def _files(folders: Iterable[Path]) -> Iterator[Path]:
                 break
     yield from sorted(sources)
     yield from (path for _, path in sorted(binaries))
+
+
+def _walk(folder: Path, seen: set[str]) -> Iterator[tuple[str, list[str]]]:
+    """``os.walk`` through linked folders too, each real folder once.
+
+    A Triton installed from its source links its vendors' folders into the package.
+    """
+    for root, names, files in os.walk(folder, followlinks=True):
+        real = os.path.realpath(root)
+        if real in seen:
+            names[:] = []
+            continue
+        seen.add(real)
+        names[:] = [name for name in names if name != "__pycache__"]
+        yield root, files
 
 
 def _holds(path: Path, name: str, memory: Remembered) -> bool:

@@ -27,7 +27,11 @@ _SHOWN = re.compile(
     r"|LLVM_|MLIR_|LD_LIBRARY_PATH$|PATH$)"
 )
 """Variables worth keeping; anything else might be a secret."""
-_SECRET = re.compile(r"(TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|API_?KEY)", re.IGNORECASE)
+_SECRET = re.compile(
+    r"(TOKEN|SECRET|PASS(W|PHRASE|CODE|$)|CREDENTIAL|API_?KEY|(^|_)KEYS?$|(^|_)AUTH(?!OR))",
+    re.IGNORECASE,
+)
+"""``PASS_`` is none of them: a compiler has passes."""
 
 
 def allowed_environment(environ: Mapping[str, str], names: Mapping[str, Any]) -> dict[str, str]:

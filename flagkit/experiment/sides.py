@@ -16,9 +16,13 @@ if TYPE_CHECKING:
     from flagkit.suites import BenchTarget
 
 AGENT_CONFIG = "FLAGKIT_AGENT_CONFIG"
-DROPPED = ("PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER", "FLAGGEMS_DB_URL")
+DROPPED = (
+    *("PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER"),
+    *("FLAGGEMS_DB_URL", "TRITON_CACHE_MANAGER", "TRITON_REMOTE_CACHE_BACKEND"),
+)
 """Not passed on: the user's own pytest options could spread the tests over processes that
-print nothing, and a shared tuning database would let one side read the other's winners."""
+print nothing, and a tuning database or a compiler's cache that both sides share would let one
+read what the other left."""
 
 PRIVATE = ("PYTHONPATH", AGENT_CONFIG, "TRITON_CACHE_DIR", "FLAGGEMS_CACHE_DIR")
 """Differ between the sides by path alone."""

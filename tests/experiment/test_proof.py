@@ -62,3 +62,16 @@ def test_a_single_file_and_no_folder(package: Path) -> None:
     assert find_variable("TRITON_INTERPRET", [package / "__init__.py"]) is None
     assert find_variable("TRITON_INTERPRET", [package / "gone"]) == ()
     assert find_variable("TRITON_INTERPRET", []) == ()
+
+
+def test_linked_folders_are_searched_and_a_loop_ends(package: Path, tmp_path: Path) -> None:
+    vendor = tmp_path / "third_party" / "acme"
+    vendor.mkdir(parents=True)
+    (vendor / "compiler.py").write_text("os.environ.get('ACME_RLC')\n")
+    (package / "backends").mkdir()
+    (package / "backends" / "acme").symlink_to(vendor)
+    (vendor / "again").symlink_to(package)
+    (package / "backends" / "gone").symlink_to(tmp_path / "nowhere")
+    assert find_variable("ACME_RLC", [package]) is None
+    assert find_variable("TRITON_INTERPRET", [package, package]) is None
+    assert "ACME_RLC" in (find_variable("ACME_RLC_NO", [package]) or ())

@@ -115,6 +115,20 @@ def test_a_receipt_shows_no_secret() -> None:
     assert kept == {"FLAGTREE_RLC_ENHANCE": "1", "ODD": "2", "TRITON_CACHE_DIR": "c"}
 
 
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        *((name, False) for name in ("FLAGGEMS_ACCESS_KEY", "CUDA_PRIVATE_KEY", "MUSA_DB_PASS")),
+        *((name, False) for name in ("TORCH_HUB_PASSPHRASE", "TRITON_REMOTE_AUTH", "FLAG_KEYS")),
+        *((name, False) for name in ("TORCH_AUTH_HEADER", "PYTHON_KEYRING_PASSWORD")),
+        *((name, True) for name in ("TRITON_PASS_PLUGIN_PATH", "TRITON_KEY_ORDER")),
+        *((name, True) for name in ("TORCH_AUTHOR", "TRITON_AUTOTUNE", "FLAGTREE_BYPASS_CACHE")),
+    ],
+)
+def test_what_a_name_says_decides_what_is_shown(name: str, shown: bool) -> None:
+    assert bool(allowed_environment({name: "x"}, {})) is shown
+
+
 def test_text_goes_through_a_link_and_into_a_pipe_and_replaces_neither(tmp_path: Path) -> None:
     (tmp_path / "target").write_text("old")
     (tmp_path / "target").chmod(0o640)

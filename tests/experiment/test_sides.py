@@ -34,7 +34,7 @@ def spec(
 
 
 def test_the_switch_and_the_private_paths_are_all_that_differs() -> None:
-    base = {"HOME": "/h", "PYTHONPATH": "/mine", "PYTEST_ADDOPTS": "-n 4"}
+    base = {"HOME": "/h", "PYTHONPATH": "/mine"}
     before, after = spec("before", base, {"SW": "0"}), spec("after", base, {"SW": "1"})
     found = sides.differences(before, after, {"SW"})
     assert {(d.name, d.kind) for d in found} == {
@@ -45,8 +45,14 @@ def test_the_switch_and_the_private_paths_are_all_that_differs() -> None:
     }
     assert sides.unexplained(found, before, after, ()) == []
     assert before.environ["PYTHONPATH"] == "/runs/r/harness:/mine"
-    assert "PYTEST_ADDOPTS" not in before.environ
     assert before.environ["DEV"] == "0" and before.environ["HOME"] == "/h"
+
+
+def test_what_would_share_tests_or_caches_is_dropped() -> None:
+    dropped = ("PYTEST_ADDOPTS", "FLAGGEMS_DB_URL", "TRITON_CACHE_MANAGER")
+    base = dict.fromkeys((*dropped, "TRITON_REMOTE_CACHE_BACKEND", "TRITON_KEPT"), "x")
+    found = spec("before", base, {}).environ
+    assert base.keys() & found.keys() == {"TRITON_KEPT"}
 
 
 def test_anything_else_is_named() -> None:
