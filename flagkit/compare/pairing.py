@@ -1,7 +1,8 @@
 """Pair the rows of two logs by key. Every row ends in exactly one place.
 
 Nothing is paired by position: the n-th row of a key pairs with the n-th only when both
-sides show the key equally often, failed and invalid rows counted. Linear in the rows.
+sides show the key equally often, failed and invalid rows counted, and nothing makes that doubtful
+(:mod:`flagkit.compare.doubts`). Linear in the rows.
 """
 
 from __future__ import annotations
@@ -11,7 +12,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from flagkit.compare import rules
 from flagkit.compare.ticks import within_one_tick
 from flagkit.drafts import draft_of
-from flagkit.model import BUCKETS, SIDES, Ledger, Pair, SideLedger, Unpaired, speedup_percent
+from flagkit.model import (
+    BUCKETS,
+    SIDES,
+    UNKNOWN,
+    Ledger,
+    Pair,
+    SideLedger,
+    Unpaired,
+    speedup_percent,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -76,6 +86,8 @@ def pair_rows(before: RunLog, after: RunLog, *, nodes: bool, tick: float | None 
     mine, theirs = _identified(before.rows, nodes), _identified(after.rows, nodes)
     uneven = {first for first, count in mine.repeats.items() if theirs.repeats.get(first) != count}
     uneven |= theirs.repeats.keys() - mine.repeats.keys()
+    doubtful = _doubtful((before, mine), (after, theirs))
+    uneven |= doubtful.keys()
     identities: list[Identity] = []
     pairs: list[Pair] = []
     left: list[Identity] = []
@@ -90,10 +102,10 @@ def pair_rows(before: RunLog, after: RunLog, *, nodes: bool, tick: float | None 
             identities.append(identity)
             pairs.append(pair)
     unpaired: dict[tuple[Side, Identity], Unpaired] = {
-        ("before", identity): _left("before", identity, mine, theirs) for identity in left
+        ("before", identity): _left("before", identity, mine, theirs, doubtful) for identity in left
     }
     for identity in _left_after(left, mine, theirs):
-        unpaired["after", identity] = _left("after", identity, theirs, mine)
+        unpaired["after", identity] = _left("after", identity, theirs, mine, doubtful)
     damaged = tuple(
         Unpaired(side=side, reason="damaged", damaged=line, detail=line.reason)
         for side, log in zip(SIDES, (before, after), strict=True)
@@ -169,6 +181,18 @@ def _first(identity: Identity) -> Identity:
     return (*identity[:4], 0) if identity[4] else identity
 
 
+def _doubtful(*sides: tuple[RunLog, _Rows]) -> Mapping[Identity, str]:
+    """Keys that may be another row's, and why, by the identity of their first row."""
+    untold = any(UNKNOWN in {identity[0] for identity in rows.rows} for _, rows in sides)
+    if not untold and not all(log.damaged for log, _ in sides):
+        return {}
+    # Loaded here: few pairs of logs raise a doubt.
+    from flagkit.compare.doubts import doubts
+
+    before, after = ((log, rows.rows) for log, rows in sides)
+    return doubts(before, after)
+
+
 def _is_sound(before: Row, after: Row) -> bool:
     return before.status == "ok" and after.status == "ok"
 
@@ -200,7 +224,9 @@ def _left_after(left: Sequence[Identity], mine: _Rows, theirs: _Rows) -> Iterato
     return filter(found.__contains__, theirs.rows) if found else iter(())
 
 
-def _left(side: Side, identity: Identity, mine: _Rows, others: _Rows) -> Unpaired:
+def _left(
+    side: Side, identity: Identity, mine: _Rows, others: _Rows, doubtful: Mapping[Identity, str]
+) -> Unpaired:
     """Where a row that did not pair ends, and why."""
     row = mine.rows[identity]
     other: Side = "after" if side == "before" else "before"
@@ -213,6 +239,9 @@ def _left(side: Side, identity: Identity, mine: _Rows, others: _Rows) -> Unpaire
         detail = f"{_times(count)} {side}, {_times(their_count)} {other}"
         if row.status != "ok":
             detail += f"; this row: {_state(row)}"
+        return Unpaired(side=side, reason="ambiguous", row=row, detail=detail)
+    if doubt := doubtful.get(_first(identity)):
+        detail = doubt if row.status == "ok" else f"{doubt}; this row: {_state(row)}"
         return Unpaired(side=side, reason="ambiguous", row=row, detail=detail)
     partner = others.rows[identity]
     if _is_sound(row, partner):

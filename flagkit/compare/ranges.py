@@ -125,11 +125,18 @@ def _lost(later: Paired, number: int, identity: Identity, pair: Pair) -> tuple[U
     entries = {side: later.unpaired.get((side, identity)) for side in SIDES}
 
     def left(side: Side, other: Side) -> Unpaired:
-        found = entries[side] or entries[other]
-        reason = found.reason if found else f"missing-{other}"
-        detail = found.detail if found and found.detail else "does not pair"
+        own, partner = entries[side], entries[other]
+        missing = f"missing-{other}"
+        if own is not None:
+            reason, detail = own.reason, own.detail
+        elif partner is not None and not partner.reason.startswith("missing"):
+            reason, detail = missing, f"its {other} row: {partner.detail or partner.reason}"
+        else:
+            reason = partner.reason if partner is not None else missing
+            detail = f"the {side} side does not show it"
         row = pair.before if side == "before" else pair.after
-        return Unpaired(side=side, reason=reason, row=row, detail=f"round {number}: {detail}")
+        detail = f"round {number}: {detail or 'does not pair'}"
+        return Unpaired(side=side, reason=reason, row=row, detail=detail)
 
     return left("before", "after"), left("after", "before")
 

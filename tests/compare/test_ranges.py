@@ -91,12 +91,18 @@ def test_a_row_lost_in_a_later_round_is_in_no_range(make: Any) -> None:
         ("after", "missing-after"),
     ]
     assert report.unpaired[0].detail.startswith("round 2: ")
+    assert report.unpaired[1].detail == "round 2: the after side does not show it"
     report = compare_rounds([(whole, whole), (whole, failed)], label="x")
     assert [(e.side, e.reason) for e in report.unpaired] == [
         ("before", "missing-after"),
         ("after", "failed"),
     ]
     assert report.unpaired[1].detail == "round 2: boom"
+    report = compare_rounds([(whole, whole), (failed, half)], label="x")
+    assert [(e.side, e.reason, e.detail) for e in report.unpaired] == [
+        ("before", "failed", "round 2: boom"),
+        ("after", "missing-before", "round 2: its before row: boom"),
+    ]
     report = compare_rounds([(half, half), (whole, whole)], label="x")
     assert len(report.pairs) == 1
     assert "rounds-differ" in codes(report)
