@@ -162,7 +162,7 @@ def _dry_run(campaign: Campaign, runs_dir: Path) -> int:
     rundir = RunDir(root=runs_dir / "RUN")
     for operator in campaign.operators(required=False):
         before, after, found = schedule.check_differences(campaign, rundir, operator)
-        click.echo(f"{operator.op}:")
+        click.echo(f"{operator.label}:")
         for spec in (before, after):
             click.echo(f"  {spec.side} ({campaign.switch.name} {spec.arm})")
             click.echo(f"    in {spec.cwd}")

@@ -16,9 +16,8 @@ from flagkit.cli.show import CampaignLog, Display, near
 from flagkit.experiment import schedule
 from flagkit.experiment.campaign import Campaign
 from flagkit.experiment.collect import collect
-from flagkit.experiment.directories import is_side
 from flagkit.experiment.identity import identity
-from flagkit.experiment.replaying import Replay, replay_of, taken_over
+from flagkit.experiment.replaying import Replay, replay_of, side_of, taken_over
 from flagkit.experiment.request import Step
 from flagkit.experiment.rundir import RECEIPT, RunDir, folder_name
 
@@ -60,7 +59,7 @@ def command(ctx: click.Context, /, **given: Any) -> int:
     side: Side = "before" if replay is None else "after"
     here = identity(campaign, side)
     replays = {
-        operator.op: replay_of(_source(replay, operator.op), here) if replay else None
+        operator.label: replay_of(side_of(replay, operator), here) if replay else None
         for operator in operators
     }
     rundir = _directory(given)
@@ -78,12 +77,12 @@ def command(ctx: click.Context, /, **given: Any) -> int:
     failed = False
     for operator in operators:
         try:
-            problem = _one(campaign, rundir, operator, replays[operator.op], display)
+            problem = _one(campaign, rundir, operator, replays[operator.label], display)
         except errors.FlagkitError as error:
             problem = str(error)
         if problem:
             failed = True
-            display.failed(operator.op, problem)
+            display.failed(operator.label, problem)
     return 1 if failed else 0
 
 
@@ -91,20 +90,21 @@ def _one(
     campaign: Campaign, rundir: RunDir, operator: Operator, replay: Replay | None, display: Display
 ) -> str:
     """Run one operator; what is wrong with it, empty if nothing."""
-    directory = rundir.root / folder_name(operator.op)
+    label = operator.label
+    directory = rundir.root / folder_name(label)
     if (directory / RECEIPT).is_file():
         raise errors.RunError(f"{directory} holds a finished run; record into another directory")
-    step = Step(op=operator.op, side="after" if replay else "before", round=1)
+    step = Step(label=label, side="after" if replay else "before", round=1)
     spec = campaign.spec(operator, step, directory, rundir.harness)
     if replay is None:
-        schedule.run_side(campaign, spec, None, display)
+        schedule.run_side(campaign, spec, None, display, label=label)
     else:
         across = replay.across_builds
-        schedule.run_side(campaign, spec, replay.side, display, across_builds=across)
+        schedule.run_side(campaign, spec, replay.side, display, label=label, across_builds=across)
         if told := taken_over(directory):
-            display.said(f"{operator.op}: {told}")
+            display.said(f"{label}: {told}")
     log = collect(directory, campaign.registry)
-    click.echo(f"{operator.op}: {len(log.rows)} rows in {near(directory)}")
+    click.echo(f"{label}: {len(log.rows)} rows in {near(directory)}")
     return "; ".join(log.incomplete)
 
 
@@ -120,12 +120,3 @@ def _directory(given: dict[str, Any]) -> RunDir:
     if any(root.iterdir()):
         raise errors.UsageError(f"--record {given['record']}: the directory is not empty")
     return RunDir(root=root)
-
-
-def _source(replay: Path, op: str) -> Path:
-    """The side to replay for *op*: of a single run, of a campaign, or the directory itself."""
-    name = folder_name(op)
-    for place in (replay / name, replay / name / "before", replay):
-        if is_side(place):
-            return place.absolute()
-    raise errors.UsageError(f"--replay-from {replay}: it has no run of {op!r}")

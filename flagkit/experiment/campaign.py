@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from flagkit import errors
 from flagkit.experiment import sides
 from flagkit.experiment.configuring import configured, plain
+from flagkit.experiment.labels import labels
 from flagkit.experiment.noswitch import NoSwitch
 from flagkit.experiment.sides import SideSpec
 from flagkit.interfaces import ArmSetup, Target
@@ -20,7 +21,7 @@ from flagkit.suites.folder import folder_suite
 from flagkit.suites.hostbench import suite as hostbench_suite
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from flagkit.experiment.request import Request, Step
     from flagkit.interfaces import Availability, Switch
@@ -31,9 +32,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operator:
-    """An operator and where each side finds its benchmark (they differ between builds)."""
+    """An operator and where each side finds its benchmark (they differ between builds).
+
+    ``label`` is its name in this run: another one where files share an operator's name.
+    """
 
     op: str
+    label: str
     targets: Mapping[Side, BenchTarget]
 
 
@@ -75,10 +80,9 @@ class Campaign:
                 "--gems-root DIR, or another suite with --suite PATH"
             )
         if missing:
-            placeholder = Path("GEMS_ROOT")
             return tuple(
-                Operator(op=op, targets=dict.fromkeys(SIDES, _nowhere(op, placeholder)))
-                for op in (parse_op(text).op for text in self.request.ops)
+                Operator(op=op, label=text, targets=dict.fromkeys(SIDES, _nowhere(op)))
+                for text, op in ((text, parse_op(text).op) for text in self.request.ops)
             )
         found = {side: suite for side, suite in suites.items() if suite is not None}
         if not self.request.ops and self.request.gems_root and not self.request.suite:
@@ -88,7 +92,7 @@ class Campaign:
         texts = self.request.ops or tuple(found["before"].operators())
         if not texts:
             raise errors.InputError(f"{self.request.suite}: no benchmark was found there")
-        return tuple(self._operator(text, found) for text in dict.fromkeys(texts))
+        return self._labelled(self._targets(text, found) for text in texts)
 
     def availability(self) -> Availability:
         """Whether the backend can run with this Python. Runs a child."""
@@ -107,7 +111,7 @@ class Campaign:
         arm, target = self.arms[step.side], operator.targets[step.side]
         python = self.python(step.side)
         return SideSpec(
-            op=step.op,
+            op=operator.op,
             side=step.side,
             round=step.round,
             arm=self.switch.arms[SIDES.index(step.side)],
@@ -208,10 +212,22 @@ class Campaign:
             return flaggems_suite(root)
         return hostbench_suite() if self.backend.gems_vendor is None else None
 
-    def _operator(self, text: str, suites: Mapping[Side, Suite]) -> Operator:
+    def _labelled(self, found: Iterable[Mapping[Side, BenchTarget]]) -> tuple[Operator, ...]:
+        """What was asked for, each once: two spellings may mean one benchmark."""
+        once = {
+            (targets["before"].op, *(target.path for target in targets.values())): targets
+            for targets in found
+        }
+        chosen = list(once.values())
+        names = labels([(targets["before"].op, targets["before"].path) for targets in chosen])
+        return tuple(
+            Operator(op=targets["before"].op, label=label, targets=targets)
+            for label, targets in zip(names, chosen, strict=True)
+        )
+
+    def _targets(self, text: str, suites: Mapping[Side, Suite]) -> dict[Side, BenchTarget]:
         spec = parse_op(text)
-        targets = {side: self._target(spec, suite) for side, suite in suites.items()}
-        return Operator(op=spec.op, targets=targets)
+        return {side: self._target(spec, suite) for side, suite in suites.items()}
 
     def _target(self, spec: Any, suite: Suite) -> BenchTarget:
         request, target = self.request, resolve(spec, suite=suite)
@@ -238,7 +254,8 @@ def _refuse_shadow(target: BenchTarget) -> None:
             )
 
 
-def _nowhere(op: str, root: Path) -> BenchTarget:
+def _nowhere(op: str) -> BenchTarget:
+    root = Path("GEMS_ROOT")
     path = root / "benchmark" / f"test_{op}.py"
     return BenchTarget(op=op, path=path, args=("-m", op), cwd=root, in_package=False)
 

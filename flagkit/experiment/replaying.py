@@ -8,15 +8,19 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from flagkit.errors import InputError
-from flagkit.experiment.rundir import CAMPAIGN, RECEIPT, read_json
+from flagkit.errors import InputError, UsageError
+from flagkit.experiment.directories import is_side
+from flagkit.experiment.rundir import CAMPAIGN, RECEIPT, folder_name, read_json
 from flagkit.jsonl import read_lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    from flagkit.experiment.campaign import Operator
 
 SHOWN = 4
 """Differences, or reasons, that one line names."""
@@ -49,6 +53,43 @@ class Replay:
             f"replaying another build's run ({names} differ): decisions for kernels of another "
             "source are carried over by name, key and candidates"
         )
+
+
+def side_of(replay: Path, operator: Operator) -> Path:
+    """The side to replay: of a single run, of a campaign, or the directory itself.
+
+    Raises :class:`UsageError` where *replay* has none of this operator, or several and none
+    of the same file.
+    """
+    op, file = operator.op, operator.targets["before"].path.name
+    name = folder_name(op)
+    own = dict.fromkeys([replay / folder_name(operator.label), replay / name])
+    folders = [*own, *sorted(replay.glob(f"{name}@*"))]
+    places = [place for folder in folders for place in (folder, folder / "before")] + [replay]
+    told = {place.absolute(): _orders(place) for place in places if is_side(place)}
+    sides = [side for side, (ran, _) in told.items() if ran in ("", op)]
+    same = [side for side in sides if file in told[side][1]]
+    if same or (len(sides) == 1 and operator.label == op):
+        return (same or sides)[0]
+    if sides and operator.label == op:
+        names = ", ".join(str(side) for side in sides)
+        raise UsageError(f"--replay-from {replay}: {op!r} is there more than once; name {names}")
+    others = ", ".join(sorted({repr(ran) for ran, _ in told.values() if ran}))
+    there = f", only of {others}" if others else ""
+    raise UsageError(f"--replay-from {replay}: it has no run of {operator.label!r}{there}")
+
+
+def _orders(side: Path) -> tuple[str, set[str]]:
+    """The operator *side* ran, empty if that is not known, and the names in its command."""
+    for name in (RECEIPT, "agent.json"):
+        try:
+            data = read_json(side / name)
+        except InputError:
+            continue
+        command = data.get("command")
+        words = command if isinstance(command, list) else []
+        return str(data.get("op", "")), {PurePath(str(word)).name for word in words}
+    return "", set()
 
 
 def replay_of(side: Path, here: Mapping[str, str]) -> Replay:

@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 
 
 def report_operator(
-    rundir: RunDir, op: str, registry: Registry, switch: Switch | None
+    rundir: RunDir, label: str, registry: Registry, switch: Switch | None
 ) -> RangeReport:
-    """Compare the finished rounds of one operator.
+    """Compare the finished rounds of the operator that the run calls *label*.
 
     Raises :class:`InputError` where a side is missing or gave no row.
     """
     logs: list[tuple[RunLog, RunLog]] = []
     notes: list[Note] = []
     certificates: list[CertificateSummary] = []
-    sides: list[tuple[Path, Path]] = list(rundir.rounds(op))
+    sides: list[tuple[Path, Path]] = list(rundir.rounds(label))
     if not sides:
-        raise InputError(f"{rundir.root}: operator {op!r} has no round that finished")
+        raise InputError(f"{rundir.root}: operator {label!r} has no round that finished")
     for round_, (before_dir, after_dir) in enumerate(sides, 1):
         before, after = collect(before_dir, registry), collect(after_dir, registry)
         before, after, certificate = certified(before_dir, after_dir, before, after)
@@ -54,7 +54,7 @@ def report_operator(
         notes += device_notes(before, after)
     proofs = [prove(*side) for side in sides]
     control = bool(switch is not None and switch.control)
-    report = compare_rounds(logs, label=op, control=control)
+    report = compare_rounds(logs, label=label, control=control)
     receipts = {
         "before": logs[0][0].receipt or {},
         "after": logs[0][1].receipt or {},
@@ -176,7 +176,7 @@ def _switch_facts(path: Path) -> Mapping[str, str]:
 def report_campaign(rundir: RunDir, registry: Registry) -> tuple[list[RangeReport], dict[str, str]]:
     """Every operator's report, and what went wrong with those that have none."""
     campaign = rundir.campaign()
-    ops = list(dict.fromkeys(str(step.get("op", "")) for step in _plan(campaign)))
+    labels = list(dict.fromkeys(_label(step) for step in _plan(campaign)))
     switch: Switch | None = None
     request: Any = campaign.get("request")
     name = str(request.get("switch", "")) if isinstance(request, dict) else ""
@@ -185,17 +185,21 @@ def report_campaign(rundir: RunDir, registry: Registry) -> tuple[list[RangeRepor
     except PluginError:
         switch = None  # the plug-in is not installed here; the rows still stand
     reports, failed = [], {}
-    for op in ops:
+    for label in labels:
         try:
-            reports.append(report_operator(rundir, op, registry, switch))
+            reports.append(report_operator(rundir, label, registry, switch))
         except InputError as error:
-            failed[op] = str(error)
+            failed[label] = str(error)
     return reports, failed
 
 
 def _plan(campaign: Mapping[str, Any]) -> list[dict[str, Any]]:
     plan = campaign.get("plan")
     return [step for step in plan if isinstance(step, dict)] if isinstance(plan, list) else []
+
+
+def _label(step: Mapping[str, Any]) -> str:
+    return str(step.get("label") or step.get("op", ""))
 
 
 def write_reports(rundir: RunDir, reports: Sequence[RangeReport], registry: Registry) -> None:

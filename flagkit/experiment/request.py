@@ -63,14 +63,14 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One process to run."""
+    """One process to run. ``label`` is its operator's in this run."""
 
-    op: str
+    label: str
     side: Side
     round: int
 
 
-def steps(op: str, rounds: int) -> tuple[Step, ...]:
+def steps(label: str, rounds: int) -> tuple[Step, ...]:
     """The sides of one operator in the order they run.
 
     The before side of the first round records for all others. Later rounds alternate
@@ -79,5 +79,5 @@ def steps(op: str, rounds: int) -> tuple[Step, ...]:
     made: list[Step] = []
     for round_ in range(1, rounds + 1):
         order: tuple[Side, Side] = ("before", "after") if round_ % 2 else ("after", "before")
-        made += [Step(op=op, side=side, round=round_) for side in order]
+        made += [Step(label=label, side=side, round=round_) for side in order]
     return tuple(made)

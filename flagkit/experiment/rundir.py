@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -21,14 +22,26 @@ if TYPE_CHECKING:
     from flagkit.model import Side
 
 CAMPAIGN, RECEIPT = "campaign.json", "receipt.json"
-_TAKEN = ("harness",)
-_SAFE = re.compile(r"[^A-Za-z0-9_.+-]+")
+_TAKEN = ("harness", CAMPAIGN, RECEIPT, "campaign.log", "report.json", "report.md")
+_SAFE = re.compile(r"[^A-Za-z0-9_.+@-]+")
 
 
-def folder_name(op: str) -> str:
-    """A folder for *op* that stays inside the run directory whatever the name holds."""
-    name = _SAFE.sub("_", op).lstrip(".-")[:100] or "_"
-    return f"{name}_" if name in _TAKEN else name
+def folder_name(label: str) -> str:
+    """A folder for an operator that stays inside the run directory whatever its label holds.
+
+    No two labels share one: ``OP:FILE`` becomes ``OP@FILE``, and a label that cannot be
+    written out as it is gets a part of its digest.
+    """
+    exact = label.replace(":", "@", 1)
+    name = _safe(exact)
+    if name != exact or "@" in label:
+        digest = hashlib.sha256(label.encode("utf-8", "surrogatepass")).hexdigest()
+        name = f"{name[:87]}-{digest[:12]}"
+    return f"{name}_" if name.rstrip("_") in _TAKEN else name
+
+
+def _safe(text: str) -> str:
+    return _SAFE.sub("_", text).lstrip(".-")[:100] or "_"
 
 
 def side_name(side: Side, round_: int) -> str:
@@ -45,7 +58,7 @@ class RunDir:
     @classmethod
     def create(cls, parent: Path, name: str, now: datetime) -> RunDir:
         """Make ``<parent>/<time>-<name>``, with a number behind it where that exists."""
-        stem = f"{now:%Y%m%d-%H%M%S}-{folder_name(name)}"
+        stem = f"{now:%Y%m%d-%H%M%S}-{_safe(name)}"
         for nth in range(1, 1000):
             root = parent / (stem if nth == 1 else f"{stem}-{nth}")
             try:
@@ -74,18 +87,18 @@ class RunDir:
         """The code that measures."""
         return self.root / "harness"
 
-    def side(self, op: str, side: Side, round_: int = 1) -> Path:
+    def side(self, label: str, side: Side, round_: int = 1) -> Path:
         """One side's directory."""
-        return self.root / folder_name(op) / side_name(side, round_)
+        return self.root / folder_name(label) / side_name(side, round_)
 
     def campaign(self) -> dict[str, Any]:
         """What was asked; raises :class:`InputError` if it cannot be read."""
         return read_json(self.root / CAMPAIGN)
 
-    def rounds(self, op: str) -> Iterator[tuple[Path, Path]]:
+    def rounds(self, label: str) -> Iterator[tuple[Path, Path]]:
         """The (before, after) directories of every round both of whose sides finished."""
         for round_ in range(1, 1000):
-            pair = tuple(self.side(op, side, round_) for side in SIDES)
+            pair = tuple(self.side(label, side, round_) for side in SIDES)
             if not all(path.is_dir() for path in pair):
                 return
             if all((path / RECEIPT).is_file() for path in pair):

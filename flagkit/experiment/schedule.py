@@ -48,9 +48,9 @@ def begin(
     *identity* is what each side is (``flagkit.experiment.identity``).
     """
     plan = [
-        {"op": step.op, "side": step.side, "round": step.round}
+        {"op": operator.op, "label": step.label, "side": step.side, "round": step.round}
         for operator in operators
-        for step in steps(operator.op, campaign.request.rounds)
+        for step in steps(operator.label, campaign.request.rounds)
     ]
     write_json(
         rundir.root / CAMPAIGN,
@@ -76,10 +76,10 @@ def run(
     for operator in operators:
         try:
             _run_operator(campaign, rundir, operator, progress)
-            report = report_operator(rundir, operator.op, campaign.registry, campaign.switch)
+            report = report_operator(rundir, operator.label, campaign.registry, campaign.switch)
         except errors.FlagkitError as error:
-            failed[operator.op] = str(error)
-            progress.failed(operator.op, str(error))
+            failed[operator.label] = str(error)
+            progress.failed(operator.label, str(error))
         else:
             reports.append(report)
             progress.reported(report)
@@ -89,14 +89,14 @@ def run(
 def _run_operator(
     campaign: Campaign, rundir: RunDir, operator: Operator, progress: Progress
 ) -> None:
-    recorded = rundir.side(operator.op, "before")
-    for step in steps(operator.op, campaign.request.rounds):
-        directory = rundir.side(operator.op, step.side, step.round)
+    recorded = rundir.side(operator.label, "before")
+    for step in steps(operator.label, campaign.request.rounds):
+        directory = rundir.side(operator.label, step.side, step.round)
         if (directory / RECEIPT).is_file():
             continue
         first = step.side == "before" and step.round == 1
         spec = campaign.spec(operator, step, directory, rundir.harness)
-        run_side(campaign, spec, None if first else recorded, progress)
+        run_side(campaign, spec, None if first else recorded, progress, label=operator.label)
 
 
 def run_side(
@@ -105,9 +105,12 @@ def run_side(
     replay: Path | None,
     progress: Progress,
     *,
+    label: str,
     across_builds: bool = False,
 ) -> None:
     """Run one process to its receipt. Raises :class:`flagkit.errors.RunError`.
+
+    *label*: its operator's, for whoever watches.
 
     *across_builds*: what is replayed is of another build, though no switch says so.
     """
@@ -116,7 +119,7 @@ def run_side(
     write_json(spec.directory / "agent.json", orders)
     counter = RowCounter(spec.directory / "measurements.jsonl")
     started, mark = _now(), time.monotonic()
-    progress.started(spec.op, spec.side, spec.round)
+    progress.started(label, spec.side, spec.round)
     outcome = run_child(
         spec.command,
         environ=spec.environ,
@@ -139,15 +142,15 @@ def check_differences(
     Raises :class:`flagkit.errors.UsageError` where they differ in more than the switch.
     """
     before, after = (
-        campaign.spec(operator, step, rundir.side(step.op, step.side), rundir.harness)
-        for step in steps(operator.op, 1)
+        campaign.spec(operator, step, rundir.side(step.label, step.side), rundir.harness)
+        for step in steps(operator.label, 1)
     )
     names = campaign.switch_names()
     found = sides.differences(before, after, names)
     wrong = sides.unexplained(found, before, after, {*names, *campaign.request.allow_diff})
     if wrong:
         raise errors.UsageError(
-            f"{operator.op}: the sides would differ by more than the switch: "
+            f"{operator.label}: the sides would differ by more than the switch: "
             f"{', '.join(wrong)}; make them equal, or allow each with --allow-diff NAME"
         )
     return before, after, found

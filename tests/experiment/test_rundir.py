@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from datetime import datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -16,9 +16,6 @@ from flagkit.experiment.harness import SUMS, check_sums, copy_harness
 from flagkit.experiment.receipts import allowed_environment
 from flagkit.experiment.rundir import RunDir, folder_name, read_json, write_json, write_text
 from flagkit.experiment.verify import verify
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NOW = datetime(2026, 11, 30, 12, 0, 5)
 
@@ -41,6 +38,28 @@ def test_an_operator_never_leaves_the_run_directory(op: str) -> None:
     name = folder_name(op)
     assert name and "/" not in name and "\\" not in name and name not in (".", "..")
     assert len(name) <= 100 and name.isprintable()
+
+
+@given(st.sets(st.text("ab@:_./é ", max_size=6) | st.sampled_from(["harness", "harness_"])))
+def test_no_two_operators_share_a_folder(labels: set[str]) -> None:
+    assert len({folder_name(label) for label in labels}) == len(labels)
+
+
+def test_an_operators_folder_is_its_name_where_that_can_be() -> None:
+    names = ["gelu_backward", "mul:one", "harness", "report.json"]
+    assert [folder_name(name) for name in names] == [
+        *("gelu_backward", "mul@one", "harness_", "report.json_")
+    ]
+
+
+def test_a_label_is_as_short_as_tells_files_apart() -> None:
+    from flagkit.experiment.labels import labels
+
+    one, two, other = Path("a/test_one.py"), Path("a/test_two.py"), Path("b/test_one.py")
+    assert labels([("mul", one), ("add", one)]) == ["mul", "add"]
+    assert labels([("mul", one), ("mul", two)]) == ["mul:one", "mul:two"]
+    assert labels([("mul", one), ("mul", Path("a/one.py"))]) == ["mul:test_one.py", "mul:one.py"]
+    assert labels([("mul", one), ("mul", other)]) == ["mul:a/test_one.py", "mul:b/test_one.py"]
 
 
 def test_sides_and_rounds(tmp_path: Path) -> None:
