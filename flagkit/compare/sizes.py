@@ -30,8 +30,9 @@ MAX_DEPTH = 32
 _encode = JSONEncoder(separators=(",", ":")).encode
 _BLANKS = re.compile(r"\s+")
 
+_LENGTH = r"(?:[1-9][0-9]*|0)"
 _INT = r"(?:[1-9][0-9]*|0|-[1-9][0-9]*|-0)"
-_SIZE = rf"torch\.Size\(\[(?:{_INT}(?:, {_INT})*)?\]\)"
+_SIZE = rf"torch\.Size\(\[(?:{_LENGTH}(?:, {_LENGTH})*)?\]\)"
 _PLAIN = re.compile(rf"\[(?:{_SIZE}|{_INT})(?:, (?:{_SIZE}|{_INT}))*\]")
 """Sizes and whole numbers in one list: most rows. Its key needs no tokens."""
 
@@ -74,8 +75,10 @@ _DTYPES = {
     "double": "float64",
 }
 _TORCH_DTYPE = re.compile(
-    r"(?:float|int|uint|complex)\d+|bfloat16|bool|float8_\w+|q?u?int\d+|[cq]float"
+    r"bool|bfloat16|float(?:16|32|64|[48]_e\dm\d\w*)|u?int(?:[1-8]|16|32|64)"
+    r"|complex(?:32|64|128)|[cq]float|qu?int(?:8|32|\dx\d)|bits(?:8|16|\dx\d)"
 )
+"""Names of torch's dtypes, in full: the beginning of one, or one with more, is none."""
 
 
 def size_key(detail: object) -> str:
@@ -121,6 +124,12 @@ def normalise_dtype(dtype: str) -> str:
     text = _folded(dtype).strip("`'\"")
     short = _DTYPES.get(text.lower(), text)
     return f"torch.{short}" if _TORCH_DTYPE.fullmatch(short) else text
+
+
+def is_dtype(text: str) -> bool:
+    """Whether *text* is a dtype's name as benchmarks print it; ``None`` is one too."""
+    named = _TORCH_DTYPE.fullmatch(text.removeprefix("torch."))
+    return named is not None or text == "None" or text in _DTYPES
 
 
 def _folded(text: str) -> str:
@@ -213,7 +222,10 @@ class _Reader:
         if group.opener == "{":
             self._out.append("}")
         elif group.opener.endswith("Size("):
+            lengths = self._out[group.start + 2 : -1]
             if group.items != 1 or self._out[group.start + 1][:1] != "[":
+                raise _NotAValueError
+            if not all(part == "," or part.isdecimal() for part in lengths):
                 raise _NotAValueError
             self._out[group.start] = ""
         elif group.opener == "(" and group.items == 1 and not group.commas:

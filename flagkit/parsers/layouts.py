@@ -38,6 +38,8 @@ _LEGACY = rf"(\S.*?) +({_GENERAL}) +({_GENERAL})(?: +({_GENERAL}))?"
 _LEGACY_FOLDED = rf"(\S+) ({_GENERAL}) ({_GENERAL})(?: ({_GENERAL}))?"
 
 _LABEL = re.compile(r"\S+(?: \S+)*")
+_WIDE = "TE Latency (ms)"
+"""The first latency's label in the fork that gives the status 12 characters, not 10."""
 _BY_LABEL = (
     rf"(\S+) {{2,}}({_MS}) {{2,}}({_MS}) {{2,}}({_NUMBER})"
     rf"((?: {{2,}}{_NUMBER}){{0,4}}) {{2,}}(\S.*)"
@@ -81,11 +83,13 @@ class Layout(NamedTuple):
     status: bool = True
     starts: tuple[int, ...] = ()
     """Where the labels of the column line start."""
+    base: int = 30
+    """Where the first latency of a row ends."""
 
     @property
     def today(self) -> bool:
         """Whether rows stand as in today's tables."""
-        return self.detail and self.status and not self.vs_base
+        return self.detail and self.status and not self.vs_base and self.base == Layout().base
 
 
 @lru_cache(maxsize=1 << 6)
@@ -93,12 +97,15 @@ def layout_of(header: str) -> Layout | None:
     """The layout that a table's column line tells; None if it is none."""
     if "Latency (ms)" not in header:
         return None
+    labels = tuple(_LABEL.finditer(header))
+    wide = len(labels) > 1 and labels[1][0] == _WIDE
     return Layout(
         detail="Size Detail" in header,
         speedup="Speedup" in header,
         vs_base="vs Base" in header,
         status="Status" in header,
-        starts=tuple(label.start() for label in _LABEL.finditer(header)),
+        starts=tuple(label.start() for label in labels),
+        base=Layout().base + (2 if wide else 0),
     )
 
 
@@ -113,7 +120,7 @@ def read_row(text: str, layout: Layout) -> Cells | str:
 
 def _modern(text: str, layout: Layout) -> Cells | str:
     found = re.fullmatch(_VS_BASE, text) if layout.vs_base else _ROW.fullmatch(text)
-    if found is None or not (_aligned(found) or layout.vs_base):
+    if found is None or not _aligned(found, layout.base):
         reset = _below_labels(text, layout)
         if found is not None and reset is None:
             return "its cells are not where the table's columns are"
@@ -131,12 +138,15 @@ def _modern(text: str, layout: Layout) -> Cells | str:
     return Cells(first, number(baseline), number(latency), detail, key, *extra)
 
 
-def _aligned(found: re.Match[str]) -> bool:
-    """Whether each cell ends where FlagGems' own columns do."""
+def _aligned(found: re.Match[str], base: int) -> bool:
+    """Whether each cell ends where FlagGems' own columns do.
+
+    :param base: where the first latency ends, unless what stands before it needs more room.
+    """
     spans = found.regs
-    base = spans[2][1]
+    base = max(base, spans[1][1] + 20)
     return (
-        base in (30, 32, max(10, spans[1][1]) + 20)
+        spans[2][1] == base
         and spans[3][1] == base + 20
         and spans[4][1] == base + 40
         and _stepped(spans[5])

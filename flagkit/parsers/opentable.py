@@ -20,6 +20,9 @@ MAX_PIECES = 200
 MAX_HEADER = 1000
 """Characters of a column line that a terminal has wrapped."""
 
+LEAST_RULE = 90
+"""Dashes below the shortest column line with a size detail; other programs draw fewer."""
+
 _DASHES = re.compile(r"-{20,}")
 
 
@@ -39,14 +42,20 @@ class OpenTable:
         self._blank_at = 0
         self._header = ""
         self._headed = False
+        self._rule = 0
 
     def begin(self, title: Title | None) -> None:
         """A table with *title* starts here; with None, the open one ends."""
         self.title = title
         self.layout = title.layout if title else Layout()
         self.wrap = self.dashes = self.row_at = self.ruled_at = self._blank_at = 0
-        self._header, self._headed = "", False
+        self._header, self._headed, self._rule = "", False, 0
         self.patience = PATIENCE if title else 0
+
+    def lose_title(self) -> None:
+        """Text is missing here that may have held another table's title."""
+        if self.title is not None:
+            self.title = LOST
 
     def row_seen(self, line: int) -> None:
         """A row stands in *line*: more may follow it."""
@@ -76,20 +85,18 @@ class OpenTable:
         if "Latency (ms)" in text and text.startswith(("Status", "Size")):
             self._header = text
             self.dashes = self.wrap = 0
-            if self._headed and self.title is not None:
+            if self._headed:
                 # Two column lines below one title: another title was lost between them.
-                self.title = LOST
+                self.lose_title()
             self._headed = True
+            self.row_at = self.ruled_at = self._blank_at = 0
         elif self._header and not self.dashes and not _DASHES.fullmatch(text):
             self._header += text
             if len(self._header) > MAX_HEADER:
                 self._header = ""
             return not STARTED.match(text)
-        elif _DASHES.fullmatch(text.rstrip()) or (self.dashes and _all_dashes(text)):
-            width = len(text.rstrip())
-            if self.dashes and width <= self.dashes and self._header:
-                self.wrap = self.dashes
-            self.dashes, self.ruled_at = width, line
+        elif _DASHES.fullmatch(text.rstrip()) or (self._goes_on(line) and _all_dashes(text)):
+            self._ruled(len(text.rstrip()), line)
         else:
             if self.dashes:
                 self._header, self.dashes = "", 0
@@ -97,6 +104,22 @@ class OpenTable:
         self.layout = layout_of(self._header) or self.layout
         self.patience = PATIENCE
         return True
+
+    def _ruled(self, width: int, line: int) -> None:
+        """A line of *width* dashes stands in *line*."""
+        if self._goes_on(line):
+            if width <= self.dashes and self._header:
+                self.wrap = self.dashes
+        elif self.row_at and (width == self._rule or width >= LEAST_RULE):
+            # Rows stand between two lines of dashes: a title was lost between them.
+            self.lose_title()
+        else:
+            self._rule = width
+        self.dashes, self.ruled_at = width, line
+
+    def _goes_on(self, line: int) -> bool:
+        """Whether *line* comes right behind a line of dashes."""
+        return self.dashes > 0 and self.ruled_at == line - 1
 
 
 class WrappedRow:

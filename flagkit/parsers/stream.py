@@ -29,8 +29,14 @@ LONGEST_ENDING = 1 << 12
 _UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
-_HOLE = re.compile(rb"(?<![\n\0])\0{8,}")
+WIDE = 140
+"""NUL bytes of a hole that may have swallowed a table's title and all that is below it."""
+
+HOLE = b"\xff\xfe\xff"
+"""Stands where a wide hole was: bytes that are text in none of the encodings of logs."""
+
 _LOST = "\ufffd".encode()
+_NULS = re.compile(rb"\0{8,}")
 
 
 class Wanted:
@@ -141,7 +147,8 @@ def utf8_blocks(head: bytes, read: Callable[[int], bytes]) -> Iterator[bytes]:
     """The file's bytes as UTF-8 (or as they are), byte-order marks and NUL bytes dropped.
 
     A run of NUL bytes within a line is a hole where text is lost: U+FFFD stands there, so
-    that what is left on both sides never joins into a number or a row.
+    that what is left on both sides never joins into a number or a row. :data:`HOLE` stands
+    for a long one, between two lines too, but not at the file's start: nothing was before it.
 
     :param head: the bytes already read from its start.
     :param read: gives the next bytes, as a file's ``read``.
@@ -151,18 +158,26 @@ def utf8_blocks(head: bytes, read: Callable[[int], bytes]) -> Iterator[bytes]:
     if encoding:
         decoder = codecs.getincrementaldecoder(encoding)("replace")
         blocks = (decoder.decode(block).encode("utf-8", "replace") for block in blocks)
-    first = True
-    at_line_start = True
+    first = untouched = at_line_start = True
     for block in blocks:
         if first and block:
             block = block.removeprefix(codecs.BOM_UTF8)
             first = False
         if b"\0" in block:
-            block = block.lstrip(b"\0") if at_line_start else block
-            block = _HOLE.sub(_LOST, block).replace(b"\0", b"")
+            bare = block.lstrip(b"\0")
+            if untouched or (at_line_start and len(block) - len(bare) < WIDE):
+                block = bare
+            block = _NULS.sub(_hole, block).replace(b"\0", b"")
         if block:
-            at_line_start = block.endswith(b"\n")
+            at_line_start, untouched = block.endswith(b"\n"), False
         yield block
+
+
+def _hole(nuls: re.Match[bytes]) -> bytes:
+    if len(nuls[0]) >= WIDE:
+        return HOLE
+    before = nuls.string[: nuls.start()][-1:]
+    return b"" if before == b"\n" else _LOST
 
 
 def utf8_head(head: bytes) -> bytes:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from flagkit.compare.sizes import is_dtype
 from flagkit.model import UNKNOWN
 from flagkit.parsers.layouts import Layout
 
 _TITLE = re.compile(
     r"Operator(?P<colon>:)? (?P<op>[^\s\ufffd]+(?: backward)?) {1,2}Performance Test \((?P<args>[^()]*)\)"
 )
-_BARE_DTYPE = re.compile(r"torch\.\w+|None")
 _VALUE = re.compile(r"[\w.:-]+")
 
 
@@ -32,7 +32,7 @@ def read_title(text: str) -> Title | None:
     if found is None:
         return None
     args = found["args"].strip()
-    if _BARE_DTYPE.fullmatch(args):
+    if is_dtype(args):
         return Title(found["op"], args, UNKNOWN, UNKNOWN, _LEGACY)
     fields = dict.fromkeys(("dtype", "mode", "level"), "")
     for part in args.split(","):
@@ -40,7 +40,7 @@ def read_title(text: str) -> Title | None:
         if not equals or name not in fields or not _VALUE.fullmatch(value):
             return None
         fields[name] = value
-    if not fields["dtype"]:
+    if not is_dtype(fields["dtype"]):
         return None
     legacy = not found["colon"] and not fields["level"]
     return Title(

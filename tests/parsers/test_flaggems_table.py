@@ -161,8 +161,13 @@ def test_failed_and_impossible_latencies() -> None:
 
 
 def test_other_labels_and_a_wider_status() -> None:
-    wide = row(SIZES[0], 0.5, 0.25, 2.0, width=12)
+    wide = row(SIZES[0], 0.5, 0.25, 2.0, 9.0, 18.0, width=12)
+    labels = ("TE Latency (ms)", "Gems Latency (ms)", "Gems Speedup", "TE GBPS", "Gems GBPS")
+    line = f"{'Status':<12}{''.join(f'{label:>20}' for label in labels)}{'':10}Size Detail"
+    head = f"{line}\n{'-' * (len(line) + 10)}\n"
+    assert short(table(wide, head=head)) == GELU[:1]
     assert short(table(wide, head=header(base="TE Latency (ms)"))) == GELU[:1]
+    assert damaged(table(row(SIZES[0], 0.5, 0.25, 2.0), head=head)) != []
     vllm = header(base="vLLM CUDA Latency (ms)")
     assert short(table(row(SIZES[0], 0.5, 0.25, 2.0), head=vllm)) == GELU[:1]
 

@@ -261,6 +261,6 @@ def test_a_hole_in_a_file_never_joins_what_stands_on_both_sides_of_it(tmp_path: 
 
 def test_a_hole_before_a_line_costs_nothing(tmp_path: Path) -> None:
     path = tmp_path / "run.log"
-    path.write_text("\0" * 4096 + TABLE.replace(ROW, ROW + "\0" * 512 + ROW))
+    path.write_text("\0" * 4096 + TABLE.replace(ROW, ROW + "\0" * 128 + ROW))
     log = read_log(path, PARSERS)
     assert len(log.rows) == 2 and not log.damaged
