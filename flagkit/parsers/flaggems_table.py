@@ -26,6 +26,10 @@ _ROWS = re.compile(
     rb"|^(?:\x1b\[[0-9;]*m)*(?:SUCCESS|FAILED)(?:\x1b\[[0-9;]*m)* +(?:\d+\.\d{6}|N/A|nan) ",
     re.MULTILINE,
 )
+_PASTED = re.compile(rb"^(?:N/A|[\d(\[][^\n]{0,60}) {3,}[ \d.N]", re.MULTILINE)
+PASTED_WITHIN = 64
+"""Lines in which a row has to stand that was pasted without anything above it."""
+
 _TITLE = re.compile(rb"Performance Test \((?:torch\.|dtype=)")
 
 
@@ -38,7 +42,7 @@ class TableParser:
     def claims(self, head: bytes, path: Path) -> bool:
         """Whether a column line or a row stands in *head*, or a title above no other table."""
         if not any(text in head for text in _ONE_OF):
-            return False
+            return _PASTED.search(head) is not None and _is_pasted(head)
         return bool(_ROWS.search(head) or (_TITLE.search(head) and b"\n|" not in head))
 
     def parse(self, lines: Iterable[bytes], source: str) -> Iterator[Row | Damaged | Note]:
@@ -46,6 +50,14 @@ class TableParser:
         from flagkit.parsers.table_reader import TableReader
 
         return TableReader(source).read(lines)
+
+
+def _is_pasted(head: bytes) -> bool:
+    from flagkit.parsers.dirt import shown
+    from flagkit.parsers.layouts import layout_of_row
+
+    first = head.split(b"\n", PASTED_WITHIN)[:PASTED_WITHIN]
+    return any(layout_of_row(text) for line in first for text in shown(line))
 
 
 @hookimpl

@@ -12,17 +12,18 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from flagkit.compare.sizes import value_key
+from flagkit.parsers.cells import Cells, problem
+from flagkit.parsers.legacy import read_legacy
 from flagkit.parsers.rows import number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-MAX_ROW, MAX_LEGACY = 1 << 16, 400
-"""Characters of a row with a size detail, and of one without. A longer line is none."""
+MAX_ROW = 1 << 16
+"""Characters of a row. A longer line is none."""
 
 _MS = r"(?:-?\d+\.\d{6}|N/A|nan|-?inf)"
 _NUMBER = r"(?:-?\d+\.\d{3}|N/A|nan|-?inf)"
-_GENERAL = r"(?:-?\d+(?:\.\d+)?(?:e[-+]\d{2,3})?|N/A|nan|-?inf)"
 
 _ROW = re.compile(rf"(\S+) +({_MS}) +({_MS}) +({_NUMBER})((?: +{_NUMBER}){{0,4}}) {{10}}(\S.*)")
 
@@ -34,8 +35,6 @@ _VS_BASE = (
 """A fork's table with one more comparison behind the speedup, in digits of its own."""
 
 _FOLDED = rf"(\S+) ({_MS}) ({_MS}) ({_NUMBER})((?: {_NUMBER}){{0,4}}) (\S.*)"
-_LEGACY = rf"(\S.*?) +({_GENERAL}) +({_GENERAL})(?: +({_GENERAL}))?"
-_LEGACY_FOLDED = rf"(\S+) ({_GENERAL}) ({_GENERAL})(?: ({_GENERAL}))?"
 
 _LABEL = re.compile(r"\S+(?: \S+)*")
 _WIDE = "TE Latency (ms)"
@@ -45,33 +44,6 @@ _BY_LABEL = (
     rf"((?: {{2,}}{_NUMBER}){{0,4}}) {{2,}}(\S.*)"
 )
 """A table that somebody set anew, with each cell below its label."""
-
-STARTED = re.compile(
-    r"SUCCESS(?: {3}|$)|(?:SUCCESS|FAILED) +-?(?:\d+\.\d|N/A|nan|inf)|FAILED {3,}(?:\d|$)"
-)
-"""How a row of T4b and later begins. pytest too puts FAILED at the start of lines."""
-
-LEGACY_STARTED = re.compile(r"(?:N/A|[\d(\[]\S*) {3,}(?:\d|N/A|nan|inf|$)")
-"""How a row of the tables before T4b begins, within one."""
-
-INNER = re.compile(r"(?:SUCCESS|FAILED) {3,}(?:-?\d+\.\d|N/A|nan|-?inf)")
-"""A row's beginning within a line."""
-
-TAIL = re.compile(r"(?:\d|N/A|nan|inf) {10}[\[({]")
-"""The end of a row's numbers before its size detail."""
-
-
-class Cells(NamedTuple):
-    """The cells of one row; latencies in ms, None for N/A."""
-
-    first: str
-    baseline: float | None
-    latency: float | None
-    detail: str
-    key: str
-    tflops: float | None = None
-    baseline_gbps: float | None = None
-    gbps: float | None = None
 
 
 class Layout(NamedTuple):
@@ -90,6 +62,14 @@ class Layout(NamedTuple):
     def today(self) -> bool:
         """Whether rows stand as in today's tables."""
         return self.detail and self.status and not self.vs_base and self.base == Layout().base
+
+
+FIRST = Layout(detail=False, status=False)
+"""How rows stood before they had a size detail."""
+
+_BEFORE_STATUS = (Layout(status=False), FIRST, FIRST._replace(speedup=False))
+_PASTED = re.compile(r"(?:N/A|[\d(\[]\S*(?: \S+)*) {3,}(?=\S)")
+"""How they begin where nothing stands above them. Folded blanks would leave no proof."""
 
 
 @lru_cache(maxsize=1 << 6)
@@ -115,7 +95,17 @@ def read_row(text: str, layout: Layout) -> Cells | str:
     if len(text) > MAX_ROW:
         return "it is longer than any row"
     modern = layout.detail or text.startswith(("SUCCESS", "FAILED"))
-    return _modern(text, layout) if modern else _legacy(text, layout)
+    return _modern(text, layout) if modern else read_legacy(text, layout.speedup)
+
+
+def layout_of_row(text: str) -> Layout | None:
+    """The layout of a row before T4b, pasted without the lines above it.
+
+    Only where each cell stands in its place: such a row has no other mark.
+    """
+    if not _PASTED.match(text):
+        return None
+    return next((one for one in _BEFORE_STATUS if not isinstance(read_row(text, one), str)), None)
 
 
 def _modern(text: str, layout: Layout) -> Cells | str:
@@ -126,7 +116,7 @@ def _modern(text: str, layout: Layout) -> Cells | str:
             return "its cells are not where the table's columns are"
         found = reset or _folded(text, layout)
         if found is None:
-            return _problem(text)
+            return problem(text)
     first, baseline, latency, _, more, detail = found.groups()
     detail = detail.rstrip()
     key = detail_key(detail)
@@ -198,33 +188,3 @@ def detail_key(detail: str) -> str | None:
     if detail[0] in "[({":
         return value_key(detail)
     return "null" if detail == "N/A" else None
-
-
-def _legacy(text: str, layout: Layout) -> Cells | str:
-    text = text[:MAX_LEGACY].rstrip()
-    found = re.fullmatch(_LEGACY, text)
-    if found is None or (found[4] is not None) != layout.speedup:
-        return _problem(text)
-    size = found[1]
-    widths = (18, 21, 16) if layout.speedup else (20, 20)
-    end = max(8 if layout.speedup else 10, len(size))
-    for index, width in enumerate(widths, 2):
-        end += width
-        if found.end(index) != end:
-            if "  " in text or not re.fullmatch(_LEGACY_FOLDED, text):
-                return "its cells are not where the table's columns are"
-            break
-    key = value_key(size)
-    if key is None:
-        if any(bracket in size for bracket in "[](){}"):
-            return "its size is cut"
-        key = " ".join(size.split())
-    return Cells(size, number(found[2]), number(found[3]), size, key)
-
-
-def _problem(text: str) -> str:
-    if TAIL.search(text):
-        return "its numbers are cut or glued"
-    if text.rstrip().endswith(("]", ")", "}")):
-        return "its cells are not as the format has them"
-    return "it is cut before its size detail"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from flagkit.model import UNKNOWN
-from flagkit.parsers.layouts import STARTED, Layout, layout_of, read_row
+from flagkit.parsers.cells import STARTED
+from flagkit.parsers.layouts import Layout, layout_of, read_row
 from flagkit.parsers.titles import Title
 
 LOST = Title(op="", dtype="", mode=UNKNOWN, level=UNKNOWN)
@@ -24,6 +25,8 @@ LEAST_RULE = 90
 """Dashes below the shortest column line with a size detail; other programs draw fewer."""
 
 _DASHES = re.compile(r"-{20,}")
+_LABELS = re.compile(r"[A-Za-z() ]+")
+"""All that a column line holds, so that no row and hardly any other line goes on with it."""
 
 
 class OpenTable:
@@ -36,7 +39,7 @@ class OpenTable:
         """The terminal's width where the table's own lines prove that it wrapped them."""
         self.dashes = 0
         """The length of the line of dashes above the rows; 0 before and long after it."""
-        self.patience = 0
+        self.patience = PATIENCE
         self.row_at = 0
         self.ruled_at = 0
         self._blank_at = 0
@@ -44,8 +47,21 @@ class OpenTable:
         self._headed = False
         self._rule = 0
 
+    @property
+    def nothing_above(self) -> bool:
+        """Whether no title and no column line tells what rows look like."""
+        return self.title is None and not self._headed
+
+    def end(self) -> None:
+        """Rows behind this line belong to no title. They look as those above it do."""
+        layout = self.layout
+        self.begin(None)
+        self.layout = layout
+        # Rows of today's layout would be found later on all the same.
+        self.patience = 0 if layout.status else PATIENCE
+
     def begin(self, title: Title | None) -> None:
-        """A table with *title* starts here; with None, the open one ends."""
+        """A table with *title* starts here."""
         self.title = title
         self.layout = title.layout if title else Layout()
         self.wrap = self.dashes = self.row_at = self.ruled_at = self._blank_at = 0
@@ -64,7 +80,7 @@ class OpenTable:
 
     def foreign_seen(self, text: str, line: int) -> None:
         """Another line stands in the table. A blank one behind a row ends it."""
-        if text.strip():
+        if text.strip() or (self.nothing_above and not self.row_at):
             self.patience = min(self.patience - 1, PATIENCE)
             return
         if self.row_at and self.row_at == line - 1:
@@ -78,7 +94,7 @@ class OpenTable:
 
     def expects_rows(self, line: int) -> bool:
         """Whether *line* comes right behind a row or the line of dashes."""
-        return line - 1 in (self.row_at, self.ruled_at)
+        return line > 1 and line - 1 in (self.row_at, self.ruled_at)
 
     def header_seen(self, text: str, line: int) -> bool:
         """Follow the column line and the dashes; whether *text* is one of them."""
@@ -90,20 +106,27 @@ class OpenTable:
                 self.lose_title()
             self._headed = True
             self.row_at = self.ruled_at = self._blank_at = 0
-        elif self._header and not self.dashes and not _DASHES.fullmatch(text):
+        elif self._header_goes_on(text):
             self._header += text
-            if len(self._header) > MAX_HEADER:
-                self._header = ""
-            return not STARTED.match(text)
         elif _DASHES.fullmatch(text.rstrip()) or (self._goes_on(line) and _all_dashes(text)):
             self._ruled(len(text.rstrip()), line)
         else:
             if self.dashes:
                 self._header, self.dashes = "", 0
+            elif self._header and not self.ruled_at and "-" * 10 in text:
+                # Another line is glued to the dashes. Rows follow all the same.
+                self.ruled_at = line
             return False
         self.layout = layout_of(self._header) or self.layout
         self.patience = PATIENCE
         return True
+
+    def _header_goes_on(self, text: str) -> bool:
+        """Whether *text* is the rest of a column line that a terminal has wrapped."""
+        whole = not self._header or self._header.rstrip().endswith("Size Detail")
+        if whole or self.ruled_at or len(self._header) > MAX_HEADER:
+            return False
+        return text.strip() != "" and _LABELS.fullmatch(text) is not None
 
     def _ruled(self, width: int, line: int) -> None:
         """A line of *width* dashes stands in *line*."""

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 
 from flagkit.model import UNKNOWN, Damaged, Note, Row, Source
 from flagkit.parsers import pytest_output
-from flagkit.parsers.dirt import shown
+from flagkit.parsers.cells import INNER, STARTED, TAIL
+from flagkit.parsers.dirt import plain, shown, text_of
 from flagkit.parsers.fastrows import FastRows
-from flagkit.parsers.layouts import INNER, LEGACY_STARTED, STARTED, TAIL, read_row
+from flagkit.parsers.layouts import layout_of_row, read_row
+from flagkit.parsers.legacy import STARTED as LEGACY_STARTED
+from flagkit.parsers.legacy import remains
 from flagkit.parsers.opentable import LOST, PATIENCE, OpenTable, WrappedRow
 from flagkit.parsers.regimes import (
     FLAGKIT_LINE,
@@ -23,7 +26,7 @@ from flagkit.parsers.regimes import (
 from flagkit.parsers.rows import UNKNOWN_REGIME, make_row
 from flagkit.parsers.speedup_lines import PREFIX, read_line
 from flagkit.parsers.stream import HOLE, Wanted, as_lines
-from flagkit.parsers.titles import read_title
+from flagkit.parsers.titles import is_cut_title, read_title
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -34,6 +37,9 @@ if TYPE_CHECKING:
 
 TAIL_WITHIN = 4
 """Lines behind a cut row in which its end is taken to be its own."""
+
+MAX_OVERWRITTEN = 1 << 16
+"""Bytes of an overwritten line in which a row is looked for."""
 
 _INDENT = re.compile(r"^[ >]{1,40}")
 """What pasting puts in front of a line, as far as :data:`_WANTED` sees through it."""
@@ -82,29 +88,43 @@ class TableReader:
         self._untitled = False
         self._speedup_op = ""
         self._tail_due = 0
+        self._close_due = False
         self._line = self._damaged_at = self._row_at = 0
 
     def read(self, lines: Iterable[bytes]) -> Iterator[Row | Damaged | Note]:
         """Every fact of the log, in its order."""
         stream = as_lines(lines)
-        stream.wait_for(_WANTED)
         raw = b"\n"
         for raw in stream:
             self._line = stream.number
             for text in shown(raw):
                 yield from self._take(text)
+            if b"\r" in raw.rstrip(b"\r\n") and self._is_overwritten(raw):
+                why = "another line was written over it"
+                yield from self._damaged(plain(raw), why, self._line)
             if HOLE in raw and b"Performance Test" not in raw.rpartition(HOLE)[2]:
                 self._table.lose_title()
             if self._table.dashes and self._table.layout.today:
                 yield from self._fast_rows(stream)
-            stream.wait_for(None if self._table.patience > 0 else _WANTED)
+            near = self._table.patience > 0 or self._tail_due > 0 or self._close_due
+            stream.wait_for(None if near else _WANTED)
         self._session.end(shown(stream.ending)[-1], stream.number, self._row_at)
         yield from self._end(cut=not raw.endswith(b"\n"), last=raw)
+
+    def _is_overwritten(self, raw: bytes) -> bool:
+        """Whether *raw* holds a row of which nothing was left to be seen."""
+        if self._wrapped or self._line in (self._table.row_at, self._damaged_at):
+            return False
+        text = text_of(raw[:MAX_OVERWRITTEN])
+        near = self._table.patience > 0 and not self._table.layout.status
+        return INNER.search(text) is not None or (near and any(map(remains, text.split("\r"))))
 
     def _fast_rows(self, stream: Lines) -> Sequence[Row]:
         """The plain rows that stand next in a table of today's layout."""
         table, title = self._table, self._table.title
-        if title is None or title == LOST or table.wrap or table.left(stream.number + 1):
+        if title is None or title == LOST or table.wrap or self._close_due:
+            return ()
+        if table.left(stream.number + 1):
             return ()
         if self._fast is None:
             self._fast = FastRows(
@@ -156,8 +176,12 @@ class TableReader:
             yield from self._begin_row(bare)
             return
         inner = len(INNER.findall(text))
-        if inner or (self._table.patience > 0 and TAIL.search(text)):
+        if inner or self._is_rest_of_row(text):
             yield from self._fragment(text, inner)
+            return
+        if self._table.expects_rows(self._line) and self._could_start_a_row(bare.strip()):
+            self._table.row_seen(self._line)
+            yield from self._damaged(text, "it is cut after its first letters", self._line)
             return
         if PREFIX in text:
             yield from self._speedup_line(text)
@@ -168,6 +192,8 @@ class TableReader:
     def _passed_over(self, text: str) -> None:
         self._table.foreign_seen(text, self._line)
         self._tail_due -= 1
+        if self._close_due and self._tail_due <= 0:
+            self._close()
 
     def _speedup_line(self, text: str) -> Iterator[Row | Damaged]:
         """A row of each dtype out of one line of :mod:`flagkit.parsers.speedup_lines`."""
@@ -200,7 +226,8 @@ class TableReader:
         elif "No benchmark results were collected" in text:
             yield self._note("incomplete", f"{op}: no benchmark results were collected")
         elif self._session.feed(text, self._line) or _PROGRESS.fullmatch(text.strip()):
-            self._close()
+            # Unless the rest of a row follows: then the line is another process's.
+            self._close_due = True
 
     def _titled(self, text: str) -> Generator[Row | Note, None, bool]:
         """Read a title, in one line or in several that a terminal made of it."""
@@ -213,21 +240,25 @@ class TableReader:
         self._pending_title = ""
         title = title or read_title(text)
         if title is None:
-            if "Operator" not in joined or "Performance Test (" not in joined:
+            if not is_cut_title(joined):
                 return False
             yield self._note("damaged-title", f"a table's title cannot be read: {joined[:200]!r}")
             title = LOST
         yield from self._release(title)
         self._table.begin(title)
-        self._fast = None
+        self._fast, self._close_due = None, False
         self._regime = regime_of_table(self._regimes, title.op, kept_mode(title.mode))
         return True
 
     def _is_legacy_row(self, text: str) -> bool:
-        """A row that begins with a size: only known as one within its table."""
+        """A row that begins with a size: only known as one within its table, or by its places."""
         table = self._table
-        if table.layout.status or table.patience <= 0 or table.title is None or not text:
+        if table.patience <= 0 or not text:
             return False
+        if table.layout.status:
+            pasted = layout_of_row(text) if table.nothing_above else None
+            table.layout = pasted or table.layout
+            return pasted is not None
         if not isinstance(read_row(text, table.layout), str):
             return True
         return table.expects_rows(self._line) and LEGACY_STARTED.match(text) is not None
@@ -243,7 +274,7 @@ class TableReader:
 
     def _row(self, text: str, line: int) -> Iterator[Row | Damaged | Note]:
         """Read one whole row, or say what is wrong with it."""
-        if self._table.left(self._line):
+        if self._close_due or self._table.left(self._line):
             self._close()
         self._table.row_seen(self._line)
         title = self._table.title
@@ -304,9 +335,12 @@ class TableReader:
 
     def _fragment(self, text: str, inner: int) -> Iterator[Damaged]:
         """A row glued to something else, or the end of one whose beginning is elsewhere."""
-        if not inner and self._tail_due > 0:
-            self._tail_due = 0
-            return
+        if not inner:
+            self._close_due = False
+            self._table.row_seen(self._line)
+            if self._tail_due > 0:
+                self._tail_due = 0
+                return
         why = "another line is glued to it" if inner else "it is the end of a row without its start"
         yield from self._damaged(text, why, self._line)
         if not inner:
@@ -314,7 +348,8 @@ class TableReader:
 
     def _close(self) -> None:
         """The table is over: rows that come without a new title belong to no operator."""
-        self._table.begin(None)
+        self._table.end()
+        self._close_due = False
         self._regime = self._regimes.get("", UNKNOWN_REGIME)
 
     def _end(self, cut: bool, last: bytes) -> Iterator[Row | Damaged | Note]:
@@ -322,7 +357,9 @@ class TableReader:
             yield from self._row(self._wrapped.text, self._wrapped.line)
         elif cut and self._damaged_at != self._line and self._table.patience > 0:
             text = shown(last)[-1].strip()
-            if text and self._could_start_a_row(text):
+            digits = text.isdecimal() and self._table.expects_rows(self._line)
+            legacy = digits and not self._table.layout.status
+            if legacy or (self._could_start_a_row(text) and not self._table.nothing_above):
                 yield from self._damaged(text, "it is cut after its first letters", self._line)
         yield from self._release()
         if cut and self._damaged_at == self._line:
@@ -330,9 +367,14 @@ class TableReader:
         yield from self._session.notes()
 
     def _could_start_a_row(self, text: str) -> bool:
-        if self._table.layout.status:
-            return "SUCCESS".startswith(text)
-        return self._table.expects_rows(self._line) and text.isdecimal()
+        return self._table.layout.status and text != "" and "SUCCESS".startswith(text)
+
+    def _is_rest_of_row(self, text: str) -> bool:
+        if self._table.patience <= 0 and self._tail_due <= 0:
+            return False
+        if TAIL.search(text):
+            return True
+        return not self._table.layout.status and remains(text)
 
     def _note(self, code: str, text: str) -> Note:
         return Note(code=code, text=text, source=Source(file=self._file, line=self._line))

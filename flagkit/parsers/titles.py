@@ -7,11 +7,18 @@ from typing import NamedTuple
 
 from flagkit.compare.sizes import is_dtype
 from flagkit.model import UNKNOWN
-from flagkit.parsers.layouts import Layout
+from flagkit.parsers.layouts import FIRST, Layout
 
+_WORD = r"[\w.+=-]+"
+_WORDS = rf"{_WORD}(?: (?:{_WORD}|\([\w.+=, -]+\))){{1,5}}"
 _TITLE = re.compile(
-    r"Operator(?P<colon>:)? (?P<op>[^\s\ufffd]+(?: backward)?) {1,2}Performance Test \((?P<args>[^()]*)\)"
+    rf"Operator(?P<colon>:)? (?!backward )(?P<op>[^\s\ufffd]+(?: backward)?|(?<=: ){_WORDS})"
+    r" {1,2}Performance Test \((?P<args>[^()]*)\)"
 )
+"""Names are one word, but for ``backward``, until titles got their colon. Then some forks have
+names of several plain words; a title with other text among them was glued to another line."""
+
+_REST = re.compile(r"Performance Test \((?:dtype=|torch\.)")
 _VALUE = re.compile(r"[\w.:-]+")
 
 
@@ -25,6 +32,11 @@ class Title(NamedTuple):
     layout: Layout = Layout()
 
 
+def is_cut_title(text: str) -> bool:
+    """Whether *text* holds enough of a title to be one, though none can be read."""
+    return _REST.search(text) is not None or ("Operator" in text and "Performance Test (" in text)
+
+
 def read_title(text: str) -> Title | None:
     """Read the last title in *text*; None if there is none that is whole."""
     start = text.rfind("Operator")
@@ -33,7 +45,7 @@ def read_title(text: str) -> Title | None:
         return None
     args = found["args"].strip()
     if is_dtype(args):
-        return Title(found["op"], args, UNKNOWN, UNKNOWN, _LEGACY)
+        return Title(found["op"], args, UNKNOWN, UNKNOWN, FIRST)
     fields = dict.fromkeys(("dtype", "mode", "level"), "")
     for part in args.split(","):
         name, equals, value = part.strip().partition("=")
@@ -48,8 +60,5 @@ def read_title(text: str) -> Title | None:
         fields["dtype"],
         fields["mode"] or UNKNOWN,
         fields["level"] or UNKNOWN,
-        _LEGACY if legacy else Layout(),
+        FIRST if legacy else Layout(),
     )
-
-
-_LEGACY = Layout(detail=False, status=False)

@@ -122,3 +122,124 @@ class TestLostDigits:
     def test_any_of_them(self, dtype: str) -> None:
         found = facts(title("gelu", dtype) + HEADER + A1)
         assert [f.key.dtype for f in found if isinstance(f, Row)] == [dtype]
+
+
+def old(size: object, torch: float, gems: float, speedup: float) -> str:
+    return f"{size!s:<8}{torch:>18.6}{gems:>21.6}{speedup:>16.3}\n"
+
+
+OLD_HEADER = "Size    Torch Latency (ms)    Gems Latency (ms)    Gems Speedup\n" + "-" * 63 + "\n"
+ADDMM, MV = (f"Operator {op} Performance Test (torch.float16)\n" for op in ("addmm", "mv"))
+R1, R2, R3 = old(1024, 0.5, 0.25, 2.0), old(2048, 100.0, 1.0, 100.0), old(12288, 3.0, 12.0, 0.25)
+OLD = ADDMM + OLD_HEADER + R1 + R2 + R3
+FIRST = [("addmm", 0.25)]
+OLDS = [*FIRST, ("addmm", 1.0), ("addmm", 12.0)]
+
+BEFORE_STATUS = (
+    "\nOperator: mm  Performance Test (dtype=torch.float16, mode=cuda, level=core)\n"
+    + HEADER.replace("Status", "Size  ")
+    + A1.replace("SUCCESS", "1024   ")
+    + A2.replace("SUCCESS", "N/A    ")
+)
+
+
+class TestEveryRowIsInTheLedger:
+    @pytest.mark.parametrize("table", [OLD, BEFORE_STATUS])
+    def test_noise_among_the_dashes(self, table: str) -> None:
+        rows, damaged = ledger(table)
+        assert len(rows) in (2, 3) and not damaged
+        for noise in ("[W] late", "\n[W] late\n", "PASSED\n", "\rprogress", "\n.\n"):
+            at = table.index("-" * 40) + 20
+            assert len(ledger(table[:at] + noise + table[at:])[0]) == len(rows), noise
+
+    def test_a_damaged_title(self) -> None:
+        unknown = [("unknown", latency) for _, latency in OLDS]
+        for cut in (OLD.replace("Test", "[W] late Test"), OLD[OLD.index("mance") :]):
+            assert ledger(cut) == (unknown, [])
+        lost = (OLD + "\n" + OLD.replace("addmm", "mv")).replace("mv Perf", "mv [W] Perf")
+        assert ledger(lost) == (OLDS, [11, 12, 13])
+
+    @pytest.mark.parametrize(
+        "glued",
+        [
+            "[W] late " + R2,
+            R2[:-1] + "[W] late\n",
+            R2[:2] + "\n" + R2[2:],
+            R2[:4] + "\n[W] late" + R2[4:],
+            R2[:7] + "\n\n" + R2[7:],
+            R2[:40] + "\n" + R2[40:],
+            R2[:2] + "\nPASSED\n" + R2[2:],
+            R2[:30] + "\n.\n" + R2[30:],
+            "[W] late\n" + R2[:-1] + "]\n",
+            R2[:-1] + "\rx\n",
+            R2[:-1] + "\r.\n",
+            R2[:-1] + "\rreading a file of many more characters than the row had until now\n",
+        ],
+    )
+    def test_a_row_of_an_old_table(self, glued: str) -> None:
+        rows, damaged = ledger(OLD.replace(R2, glued))
+        assert rows == [OLDS[0], OLDS[2]]
+        assert len(damaged) == 1
+
+    @pytest.mark.parametrize("at", range(1, 12))
+    @pytest.mark.parametrize("noise", ["", "\n", "\t\n", ".\n", "PASSED\n", "[W] late\n"])
+    def test_a_row_cut_within_its_status(self, at: int, noise: str) -> None:
+        text = GELU + A3[:at] + "\n" + noise + A3[at:] + A1
+        assert ledger(text) == ([*GELUS, ("gelu", 1.0)], [7])
+
+    def test_a_row_cut_without_its_rest(self) -> None:
+        assert ledger(GELU + "SUCC\n.\n" + A3) == ([*GELUS, ("unknown", 4.0)], [7])
+        assert ledger(GELU + "S\n\n" + RELU[1:]) == (
+            [*GELUS, ("relu", 8.0), ("relu", 20.0)],
+            [7],
+        )
+
+    def test_a_row_that_was_written_over(self) -> None:
+        noise = (
+            "Autotuning kernel mm with BLOCK_M: 256, num_warps: 8, num_stages: 3 and so on and on, "
+        )
+        assert ledger(GELU + A3[:-1] + "\r" + noise * 2 + "\n" + A1)[1] == [7]
+        assert ledger(GELU + A3[:-1] + "\r" + A1) == ([*GELUS, ("gelu", 1.0)], [])
+
+
+class TestPasted:
+    """Rows without the lines above them: operator and dtype are not known."""
+
+    def test_rows_with_a_size_before_them(self) -> None:
+        rows = BEFORE_STATUS[BEFORE_STATUS.index("1024  ") :]
+        assert ledger(rows) == ([("unknown", 1.0), ("unknown", 2.0)], [])
+
+    def test_rows_without_a_detail(self) -> None:
+        assert ledger(R1 + R2 + R3) == ([("unknown", latency) for _, latency in OLDS], [])
+        assert ledger("a note\n\n" + R1 + R2[:30] + "\n")[1] == [4]
+        first = "".join(f"{n:<10}{0.5:>20.6}{0.25:>20.6}\n" for n in (1024, "(64, 64)"))
+        assert ledger(first) == ([("unknown", 0.25)] * 2, [])
+
+    @pytest.mark.parametrize("text", [R1, BEFORE_STATUS[BEFORE_STATUS.index("1024  ") :]])
+    def test_they_are_claimed(self, text: str) -> None:
+        from pathlib import Path
+
+        assert flagkit_parser().claims(text.encode(), Path("x"))
+        shifted = "\n".join(f"{line[:9]} {line[9:]}" for line in text.splitlines())
+        assert not flagkit_parser().claims(shifted.encode(), Path("x"))
+
+    def test_other_numbers_are_no_rows(self) -> None:
+        assert facts("1024      0.5      0.25\n2048   1.0   2.0    3.0\n") == []
+
+
+@pytest.mark.parametrize(
+    ("printed", "op"),
+    [
+        ("fused moe", "fused moe"),
+        ("sdpa (causal)", "sdpa (causal)"),
+        ("weight norm backward", "weight norm_backward"),
+        ("layer_norm.native (eps=1e-5, fp32)", "layer_norm.native (eps=1e-5, fp32)"),
+    ],
+)
+def test_names_of_several_words(printed: str, op: str) -> None:
+    assert ledger(GELU.replace("gelu", printed))[0] == [(op, 1.0), (op, 2.0)]
+
+
+@pytest.mark.parametrize("noise", ["[W] late ", "warning: x ", "50%|#  | 1/2 ", " a; b "])
+def test_a_name_with_other_text_among_it_is_none(noise: str) -> None:
+    assert ledger(GELU.replace("gelu", f"ge {noise}lu")) == ([], [5, 6])
