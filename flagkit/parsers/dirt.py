@@ -23,6 +23,9 @@ _SEQUENCE = re.compile(
     re.VERBOSE,
 )
 
+_NARROW_CSI = re.compile(rb"\xc2\x9b|(?<![\x80-\xff])\x9b")
+"""The one character that terminals take for ESC and a bracket, in UTF-8 and in eight bits."""
+
 MAX_RENDERED = 1 << 16
 """Characters of a line whose overwriting is followed step by step."""
 
@@ -48,6 +51,8 @@ def shown(line: bytes) -> list[str]:
     A cursor sent to another screen line begins a new one.
     """
     line = line.rstrip(b"\r\n")
+    if b"\x9b" in line:
+        line = _NARROW_CSI.sub(b"\x1b[", line)
     text = text_of(line)
     if not _SUSPECT.search(line):
         return [text]
@@ -111,6 +116,8 @@ def _edit(cells: list[str], column: int, final: str, args: str) -> int:
             cells[:column] = " " * min(column, len(cells))
         else:
             cells.clear()
+    elif final == "b" and 0 < column <= len(cells):
+        return _write(cells, column, cells[column - 1] * min(count, MAX_COLUMN - column))
     elif final == "P":
         del cells[column : column + count]
     elif final == "X":

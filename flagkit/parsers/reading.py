@@ -75,6 +75,14 @@ def _read(
     if parser is None:
         raise InputError(_not_a_log(path, text, head, parsers, evidence))
     log = _collect(parser.parse(open_lines(file, head), str(path)), str(path))
+    if not log.seen and parser_name is None and len(head) == HEAD and file.seekable():
+        # What the head holds may be no more than a logger's first line.
+        file.seek(len(head))
+        others = [one for one in parsers if one is not parser]
+        later = _search(file, head, path, others, evidence)
+        if later is not None:
+            file.seek(len(head))
+            log = _collect(later.parse(open_lines(file, head), str(path)), str(path))
     if not log.seen:
         raise InputError(_no_rows(path, parser, log.incomplete, evidence))
     return log

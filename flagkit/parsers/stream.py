@@ -156,8 +156,9 @@ def utf8_blocks(head: bytes, read: Callable[[int], bytes]) -> Iterator[bytes]:
     encoding = encoding_of(head)
     blocks = _raw_blocks(head, read)
     if encoding:
-        decoder = codecs.getincrementaldecoder(encoding)("replace")
-        blocks = (decoder.decode(block).encode("utf-8", "replace") for block in blocks)
+        from flagkit.parsers.utf16 import utf8_of
+
+        blocks = utf8_of(blocks, encoding)
     first = untouched = at_line_start = True
     for block in blocks:
         if first and block:

@@ -50,7 +50,7 @@ _PREFIX = re.compile(r"(?:[^\t]{1,200}\t[^\t]{1,200}\t)?\ufeff?\d{4}-\d\d-\d\dT[
 # Each alternative begins with one character, not with a repetition: most lines are then
 # passed over at their first character.
 _START = rb"(?:Operator_Speedup|S(?:UCCESS|tatus|ize )|" + pytest_output.START + rb")"
-_ESCAPE = rb"\x1b\[[0-9;?]*[A-Za-z]"
+_ESCAPE = rb"[\x1b\x9b\xc2][\[\x9b]?[0-9;?]*[A-Za-z]"
 _WANTED = Wanted(
     # Lines of plug-ins can follow a file name that pytest has printed, and rows anything.
     (

@@ -243,3 +243,36 @@ def test_names_of_several_words(printed: str, op: str) -> None:
 @pytest.mark.parametrize("noise", ["[W] late ", "warning: x ", "50%|#  | 1/2 ", " a; b "])
 def test_a_name_with_other_text_among_it_is_none(noise: str) -> None:
     assert ledger(GELU.replace("gelu", f"ge {noise}lu")) == ([], [5, 6])
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("size", [7, 64, 1 << 17])
+def test_utf16_and_eight_bits_in_one_file(encoding: str, mark: str, size: int) -> None:
+    wide = (mark + GELU + "# 显卡测试\n").encode(encoding)
+    narrow = (RELU + "# é 显卡\n").encode()
+    for pieces in ((wide, narrow), (wide, narrow, wide, narrow)):
+        data = b"".join(pieces)
+        head, rest = data[:4096], iter(data[at : at + size] for at in range(4096, len(data), size))
+        lines = Lines(utf8_blocks(head, lambda _, rest=rest: next(rest, b"")))  # type: ignore[misc]
+        found = list(flagkit_parser().parse(lines, "run.log"))
+        assert [f.key.op for f in found if isinstance(f, Row)] == (
+            ["gelu", "gelu", "relu", "relu"] * (len(pieces) // 2)
+        )
+        assert [f for f in found if isinstance(f, Damaged)] == []
+
+
+def test_a_character_that_is_repeated() -> None:
+    packed = GELU.replace(" " * 14, " \x1b[13b").replace("-" * 95, "-\x1b[94b")
+    assert "\x1b[13b" in packed
+    assert ledger(packed) == (GELUS, [])
+    assert ledger("\x1b[5bx\n" + GELU) == (GELUS, [])
+    assert ledger("a\x1b[999999999b\x1b[999999999b\n" + GELU) == (GELUS, [])
+
+
+@pytest.mark.parametrize("escape", [b"\x9b", b"\xc2\x9b"])
+def test_escapes_of_eight_bits(escape: bytes) -> None:
+    coloured = GELU.encode().replace(b"SUCCESS", escape + b"32mSUCCESS" + escape + b"0m")
+    assert ledger(coloured) == (GELUS, [])
+    far = coloured.replace(escape + b"32m", b"noise\n" * 100 + escape + b"32m")
+    assert ledger(far) == (GELUS, [])

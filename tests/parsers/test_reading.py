@@ -264,3 +264,13 @@ def test_a_hole_before_a_line_costs_nothing(tmp_path: Path) -> None:
     path.write_text("\0" * 4096 + TABLE.replace(ROW, ROW + "\0" * 128 + ROW))
     log = read_log(path, PARSERS)
     assert len(log.rows) == 2 and not log.damaged
+
+
+def test_a_loggers_first_line_long_before_a_table(tmp_path: Path) -> None:
+    path = tmp_path / "run.log"
+    banner = "[INFO] Benchmark record logger enabled\n"
+    path.write_text(banner + "noise\n" * 20_000 + TABLE)
+    assert len(read_log(path, PARSERS).rows) == 1
+    path.write_text(banner + "noise\n" * 20_000)
+    with pytest.raises(InputError, match="banner only"):
+        read_log(path, PARSERS)
