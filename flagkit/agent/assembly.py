@@ -25,7 +25,7 @@ from flagkit.agent.timing import HostTimer
 from flagkit.agent.tuning import TuningJournal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from flagkit.agent.config import AgentConfig
     from flagkit.agent.timing import Timer
@@ -49,7 +49,7 @@ class Assembly:
             PlanBook.load(config.replay),
             make_timer=self._make_timer,
             is_fatal=self._is_fatal,
-            watching=self._watching,
+            plain_run=self._plain_run,
             check=self._output_check(),
         )
         self._watcher = ImportWatcher(lambda text: self.session.note("hook", text))
@@ -66,6 +66,7 @@ class Assembly:
             self._tuning_file.write,
             lambda: self.session.current.node,
             skip=lambda: self._tuning.in_tuner,
+            decisions=lambda: self._tuning.decisions,
         )
 
     def start(self) -> None:
@@ -169,11 +170,11 @@ class Assembly:
             )
             return None
 
-    def _watching(self, call: str) -> Any:
-        return self._launches.watching(call)
-
     def _install(self, tuner: Any, module: ModuleType) -> None:
         tuner.install(module, self._tuning)
+
+    def _plain_run(self, call: str, run: Callable[[], object]) -> None:
+        self._launches.run(call, run)
 
     def _interface(self) -> ModuleType | None:
         """The device's module, once the benchmark has loaded what it stands on.

@@ -130,7 +130,7 @@ class DeviceTimer:
             return self._fall_back(call, exc.phase, exc.reason)
 
     def _by_graph(self, call: TimedCall, plan: Plan | None) -> Measurement:
-        call.fn()
+        call.run()
         with self._phase("sync"):
             self._interface.synchronize()
         empty = self._empty_graph()
@@ -151,11 +151,9 @@ class DeviceTimer:
     def _warm(self, call: TimedCall) -> Footprint:
         """Further plain calls; the last shows what one call takes from the memory."""
         for _ in range(HOST_CALLS - 2):
-            _drop_gradients(call.grad_to_none)
-            call.fn()
+            call.run()
         before = allocated(self._interface)
-        _drop_gradients(call.grad_to_none)
-        call.fn()
+        call.run()
         taken = footprint(self._interface, before)
         self._interface.synchronize()
         return taken
@@ -166,8 +164,7 @@ class DeviceTimer:
 
         def calls() -> None:
             for _ in range(unroll):
-                _drop_gradients(call.grad_to_none)
-                call.fn()
+                call.run()
 
         with self._phase("capture"):
             graph = self._capturer.capture(calls)
@@ -290,8 +287,3 @@ def _samples(lengths: Sequence[float], plan: Plan) -> list[float]:
 def _with_windows(plan: Plan, windows: int) -> Plan:
     return Plan(warmup=plan.warmup, unroll=plan.unroll, replays=plan.replays, windows=windows)
 
-
-def _drop_gradients(tensors: Sequence[Any]) -> None:
-    """As ``do_bench`` does before each call, so that a backward does not accumulate."""
-    for tensor in tensors:
-        tensor.grad = None

@@ -1,4 +1,4 @@
-"""Notes which compiled kernels a call launches: its first plain call, never a measured one.
+"""Notes which compiled kernels a call launches: a plain call of it, never a measured one.
 
 Every Triton since 3.0 asks ``CompiledKernel.launch_metadata(grid, stream, *args)`` at each
 launch, whether a ``JITFunction`` launches or a cache in front of it launches the compiled
@@ -8,9 +8,11 @@ put back when the call ends. The interpreter compiles nothing: no lines there.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import sys
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -29,12 +31,41 @@ NO_CONFIG = {"hash", "target", "name", "triton_version"}
 """Fields of a compiled kernel's metadata that are told elsewhere or no choice of anybody."""
 
 
+@dataclass(slots=True)
+class Launched:
+    """What a call launched: each distinct launch with its count, and the order of all."""
+
+    distinct: dict[tuple[Any, ...], list[Any]] = field(default_factory=dict)
+    order: Any = field(default_factory=hashlib.sha256)
+    cut: bool = False
+
+    def add(self, kernel: Any, grid: Any, args: tuple[Any, ...]) -> None:
+        """One more launch of *kernel*; *args* begin with the stream."""
+        key = (id(kernel), _grid(grid), _scalars(args[1:]))
+        known = self.distinct.get(key)
+        if known is None and len(self.distinct) >= MOST_KERNELS:
+            self.cut = True
+            return
+        if known is None:
+            known = self.distinct[key] = [kernel, 0, len(self.distinct)]
+        known[1] += 1
+        self.order.update(known[2].to_bytes(4, "big"))
+
+    def lines(self) -> Iterator[dict[str, Any]]:
+        """The launches as they are journalled, but for their test and call."""
+        order = {"sequence": self.order.hexdigest()[:32], "cut": self.cut}
+        for (_, grid, scalars), (kernel, count, number) in self.distinct.items():
+            told = {"grid": list(grid), "scalars": list(scalars), **describe(kernel)}
+            yield {"kind": "launch", **told, "order": number, "count": count, **order}
+
+
 class Launches:
-    """Writes the launches of one call.
+    """Watches calls and writes what they launched.
 
     :param write: takes each line of ``tuning.jsonl``.
     :param node: the test under way.
     :param skip: whether a launch is not the call's own: a tuner tries its candidates.
+    :param decisions: how many decisions of tuners fell so far.
     """
 
     def __init__(
@@ -42,30 +73,47 @@ class Launches:
         write: Callable[[Mapping[str, Any]], None],
         node: Callable[[], str],
         skip: Callable[[], bool] = lambda: False,
+        decisions: Callable[[], int] = lambda: 0,
     ) -> None:
         self._write = write
         self._node = node
         self._skip = skip
+        self._decisions = decisions
         self._watching = False
 
+    def run(self, call: str, fn: Callable[[], object]) -> None:
+        """Run *fn* and journal what it launched as the timed call *call*'s. Raises what it does.
+
+        A run in which a tuner decided launches what only tuning needs, on the recording side
+        more than on the other (Triton's resets its outputs once more). It runs once again
+        then, on both sides alike, since each decision falls on both; that run is journalled.
+        """
+        decided = self._decisions()
+        launched = Launched()
+        try:
+            with self._watch(launched):
+                fn()
+            if self._decisions() != decided:
+                launched = Launched()
+                with self._watch(launched):
+                    fn()
+        finally:
+            for line in launched.lines():
+                self._write({**line, "node": self._node(), "call": call})
+
     @contextmanager
-    def watching(self, call: str) -> Iterator[None]:
-        """Note the launches in the body as the timed call *call*'s. One at a time."""
+    def _watch(self, launched: Launched) -> Iterator[None]:
+        """Note the launches in the body. One at a time."""
         compiled = getattr(sys.modules.get(MODULE), "CompiledKernel", None)
         original = getattr(compiled, "launch_metadata", None)
         if compiled is None or original is None or self._watching:
             yield
             return
-        seen: dict[tuple[Any, ...], list[Any]] = {}
         skip = self._skip
 
         def launch_metadata(kernel: Any, grid: Any, *args: Any, **kwargs: Any) -> Any:
             if not skip():
-                key = (id(kernel), _grid(grid), _scalars(args[1:]))  # the first is the stream
-                if key in seen:
-                    seen[key][1] += 1
-                elif len(seen) < MOST_KERNELS:
-                    seen[key] = [kernel, 1]
+                launched.add(kernel, grid, args)
             return original(kernel, grid, *args, **kwargs)
 
         compiled.launch_metadata = launch_metadata
@@ -75,10 +123,6 @@ class Launches:
         finally:
             self._watching = False
             compiled.launch_metadata = original
-            for order, ((_, grid, scalars), (kernel, count)) in enumerate(seen.items()):
-                facts = {"node": self._node(), "call": call, "order": order, "count": count}
-                told = {"grid": list(grid), "scalars": list(scalars)}
-                self._write({"kind": "launch", **told, **describe(kernel), **facts})
 
 
 def _scalars(args: tuple[Any, ...]) -> tuple[str, ...]:

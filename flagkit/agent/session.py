@@ -6,7 +6,7 @@ import gc
 import os
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from flagkit.agent.timing import HostTimer, Latency, Measurement, TimedCall
 from flagkit.model import Inputs, Regime, is_latency
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from types import ModuleType
 
     from flagkit.agent.config import AgentConfig
@@ -65,7 +65,7 @@ class Session:
     :param make_timer: gives the timer on first use, once the benchmark has imported what
         its device needs.
     :param is_fatal: whether an exception says that the device is dead.
-    :param watching: a context manager around a call's first run, which notes its launches.
+    :param plain_run: runs a call before it is measured and notes what it launched.
     :param check: keeps each call's outputs for the host, before anything is measured.
     """
 
@@ -77,7 +77,7 @@ class Session:
         *,
         make_timer: Callable[[], Timer] = HostTimer,
         is_fatal: Callable[[BaseException], bool] = lambda exc: False,
-        watching: Callable[[str], Any] | None = None,
+        plain_run: Callable[[str, Callable[[], object]], None] = lambda call, run: run(),  # type: ignore[misc]
         check: OutputCheck | None = None,
     ) -> None:
         self.config = config
@@ -89,7 +89,7 @@ class Session:
         self._make_timer = make_timer
         self._timer: Timer | None = None
         self._is_fatal = is_fatal
-        self._watching = watching or _nothing
+        self._plain_run = plain_run
         self._check = check
         self._ids = 0
         self._pid = os.getpid()
@@ -119,8 +119,10 @@ class Session:
 
     def emit(self, text: str) -> None:
         """Say a line in the benchmark's own log."""
-        sys.stdout.write(text + "\n")
-        sys.stdout.flush()
+        encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+        with suppress(OSError, ValueError):  # a closed or full log must not end the test
+            sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+            sys.stdout.flush()
 
     def regime_line(self, call: str | None, op: str) -> str:
         """How *call* of this test was timed, as the log tells it before a table."""
@@ -180,6 +182,8 @@ class Session:
         except BaseException as error:
             self._failed(line, error, started)
             raise
+        again = self._watched(call)  # the call itself may have changed them
+        line["flags"] = list(dict.fromkeys([*line["flags"], *again]))
         self._journal_call(line, measurement, inspection, settled, started)
         self._regimes[call] = measurement.regime
         for text in measurement.notes:
@@ -206,8 +210,7 @@ class Session:
                 self.journal.write(
                     {"kind": "outputs", "call": call, "node": self.current.node, **outputs}
                 )
-            with self._watching(call):
-                request.fn()
+            self._plain_run(call, request.run)
             return inspection.settled(), timer.measure(request, plan)
         finally:
             self._busy = False
@@ -286,8 +289,3 @@ def _facts(measurement: Measurement) -> dict[str, Any]:
 
 def _one_line(error: BaseException) -> str:
     return " ".join(str(error).split())[:500]
-
-
-@contextmanager
-def _nothing(call: str) -> Iterator[None]:
-    yield

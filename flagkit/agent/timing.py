@@ -41,6 +41,12 @@ class TimedCall:
     grad_to_none: Sequence[Any] = ()
     original_all: Callable[[], Sequence[float]] | None = None
 
+    def run(self) -> None:
+        """Call *fn* once, gradients dropped before: a backward must not accumulate."""
+        for tensor in self.grad_to_none:
+            tensor.grad = None
+        self.fn()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
@@ -115,7 +121,7 @@ class HostTimer:
 
     def measure(self, call: TimedCall, plan: Plan | None) -> Measurement:
         """Time *call* in windows of back-to-back calls."""
-        fn = call.fn
+        fn = call.run if call.grad_to_none else call.fn
         if plan is None:
             plan, samples = self._decide(fn)
         else:

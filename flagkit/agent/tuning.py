@@ -41,6 +41,8 @@ class TuningJournal:
     :param across_builds: the sides are different builds, so that a kernel of another source
         is still the same kernel: it pairs by name, key and candidates.
     :param generators: gives what is kept around a tuner's timing, where given.
+
+    ``decisions`` counts those that fell so far, recorded, replayed or missed alike.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class TuningJournal:
         self._told: dict[int, Decision] = {}
         self._distinct: set[tuple[Identity, str]] = set()
         self._depth = 0
+        self.decisions = 0
 
     @property
     def in_tuner(self) -> bool:
@@ -98,6 +101,7 @@ class TuningJournal:
         if state == "missed":
             reason = reason or self._why.get(decision.identity) or "no decision was recorded"
             self.note("tuning-missed", f"{decision.kernel} {decision.key}: {reason}")
+        self.decisions += 1
         node, call = self._current()
         self._write(
             {

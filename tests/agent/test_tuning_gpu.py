@@ -66,14 +66,13 @@ log = Counted(
     lambda code, text: notes.append([code, text]),
     replay=Path(before) if before else None,
 )
-launches = Launches(write, lambda: "test", lambda: log.in_tuner)
+launches = Launches(write, lambda: "test", lambda: log.in_tuner, lambda: log.decisions)
 TritonTuner().install(autotuner, log)
 
 
 def timed(name, fn):
     call[1] = name
-    with launches.watching(name):
-        fn()
+    launches.run(name, fn)
     torch.cuda.synchronize()
 
 
