@@ -173,7 +173,7 @@ class Assembly:
     def _install(self, tuner: Any, module: ModuleType) -> None:
         tuner.install(module, self._tuning)
 
-    def _plain_run(self, call: str, run: Callable[[], object]) -> None:
+    def _plain_run(self, call: str, run: Callable[[], None]) -> None:
         self._launches.run(call, run)
 
     def _interface(self) -> ModuleType | None:

@@ -233,7 +233,13 @@ def device_generator(interface: Any) -> Any | None:
     except (IndexError, TypeError, ValueError):
         return None
     names = ("graphsafe_get_state", "graphsafe_set_state")
-    return generator if all(hasattr(generator, name) for name in names) else None
+    if not all(hasattr(generator, name) for name in names):
+        return None
+    try:
+        generator.graphsafe_get_state()
+    except Exception:  # torch gives every device's generator the names, to be refused when called
+        return None
+    return generator
 
 
 def _copied(generator: Any) -> Any:

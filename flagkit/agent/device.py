@@ -286,4 +286,3 @@ def _samples(lengths: Sequence[float], plan: Plan) -> list[float]:
 
 def _with_windows(plan: Plan, windows: int) -> Plan:
     return Plan(warmup=plan.warmup, unroll=plan.unroll, replays=plan.replays, windows=windows)
-

@@ -17,11 +17,17 @@ from flagkit.agent.timing import Latency
 from flagkit.model import status_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from flagkit.agent.session import Session
 
 METRIC, RESULT, BENCHMARK = "BenchmarkMetrics", "BenchmarkResult", "Benchmark"
+METRIC_FIELDS = ("latency", "latency_base", "shape_detail")
+RESULT_FIELDS = ("level", "op_name", "dtype", "mode", "result")
+"""What is read of them; a class of that name without these is somebody else's."""
+
+ROW = "_flagkit_row"
+"""Where a metric keeps what its last journal line was known by."""
 
 
 class FlagGemsAdapter:
@@ -42,10 +48,12 @@ class FlagGemsAdapter:
             if cls in self._patched:
                 continue
             self._patched.add(cls)
-            if cls.__name__ == METRIC and hasattr(cls, "latency"):
-                self._watch_metric(cls)
+            if cls.__name__ == METRIC:
+                if _has(cls, METRIC_FIELDS):
+                    self._watch_metric(cls)
             elif cls.__name__ == RESULT:
-                self._watch_result(cls)
+                if _has(cls, RESULT_FIELDS):
+                    self._watch_result(cls)
             elif hasattr(cls, "record_shapes"):
                 self._watch_benchmark(cls)
 
@@ -88,7 +96,7 @@ class FlagGemsAdapter:
             plain(self, name, value)  # type: ignore[call-arg]
             if name == "latency" and value is not None:
                 label = adapter._session.current.label
-                adapter._row(self, op=label.op, dtype=label.dtype)
+                adapter._safely(adapter._row, self, op=label.op, dtype=label.dtype)
 
         cls.__setattr__ = setattr_  # type: ignore[assignment]
 
@@ -99,9 +107,16 @@ class FlagGemsAdapter:
         @functools.wraps(init)
         def initialised(self: Any, *args: Any, **kwargs: Any) -> None:
             init(self, *args, **kwargs)
-            adapter._result(self)
+            adapter._safely(adapter._result, self)
 
         cls.__init__ = initialised  # type: ignore[misc]
+
+    def _safely(self, what: Callable[..., None], *args: Any, **kwargs: Any) -> None:
+        """Let nothing that is read of the benchmark's objects end the benchmark."""
+        try:
+            what(*args, **kwargs)
+        except Exception as error:
+            self._session.note("flaggems", f"a result was not read: {error!r}"[:500])
 
     def _result(self, result: Any) -> None:
         op, mode = str(result.op_name), str(result.mode)
@@ -114,17 +129,19 @@ class FlagGemsAdapter:
 
     def _row(self, metric: Any, *, op: str, dtype: str, mode: str = "", level: str = "") -> None:
         latency, baseline = metric.latency, metric.latency_base
-        call, serial = _call(latency), getattr(metric, "_flagkit_serial", None)
+        call, before = _call(latency), vars(metric).get(ROW, {})
+        serial = before.get("serial")
         if call is None and serial is None:
             self._serial += 1
             serial = self._serial
-            object.__setattr__(metric, "_flagkit_serial", serial)
+        told = {"id": call, "serial": None if call else serial}
+        object.__setattr__(metric, ROW, told)
         error = getattr(metric, "error_msg", None)
         self._session.journal.write(
             {
                 "kind": "row",
-                "id": call,
-                "serial": None if call else serial,
+                **told,
+                **({"replaces": before} if before and before != told else {}),
                 "baseline_id": _call(baseline),
                 "node": self._session.current.node,
                 "op": op,
@@ -145,6 +162,11 @@ class FlagGemsAdapter:
 
 def _call(number: Any) -> str | None:
     return number.call if isinstance(number, Latency) else None
+
+
+def _has(cls: type, names: Sequence[str]) -> bool:
+    known = {name for each in cls.__mro__ for name in getattr(each, "__annotations__", {})}
+    return all(name in known or hasattr(cls, name) for name in names)
 
 
 def _number(value: Any) -> float | None:

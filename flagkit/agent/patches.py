@@ -7,11 +7,16 @@ import inspect
 import statistics
 from typing import TYPE_CHECKING, Any
 
+from flagkit.agent.timing import Latency
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from types import ModuleType
 
     from flagkit.agent.session import Session, Timed
+
+RETURN_MODES = ("min", "max", "mean", "median", "all")
+"""What Triton's timers know; ``all`` since 3.2."""
 
 
 def patch_triton_testing(
@@ -45,6 +50,7 @@ def _timed(
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
         asked = bound.arguments
+        check_answer(asked.get("quantiles"), asked.get("return_mode") or "mean")
         timed = session.time(
             asked["fn"],
             grad_to_none=asked.get("grad_to_none") or (),
@@ -67,6 +73,14 @@ def all_samples(do_bench: Callable[..., Any], asked: Mapping[str, Any]) -> list[
         return [float(do_bench(**given, return_mode="median"))]
 
 
+def check_answer(quantiles: Sequence[float] | None, return_mode: str) -> None:
+    """Raise what the original would for an answer that cannot be given, before any timing."""
+    if return_mode not in RETURN_MODES:
+        raise AssertionError(f"return_mode is one of {', '.join(RETURN_MODES)}")
+    if not all(0 <= q <= 1 for q in quantiles or ()):
+        raise ValueError("quantiles are between 0 and 1")
+
+
 def answer(timed: Timed, quantiles: Sequence[float] | None, return_mode: str) -> Any:
     """What ``do_bench`` would return for the samples, in ms.
 
@@ -78,15 +92,15 @@ def answer(timed: Timed, quantiles: Sequence[float] | None, return_mode: str) ->
             found = [float("nan")] * len(quantiles)
         else:
             found = [quantile(samples, q) for q in quantiles]
-        return found[0] if len(found) == 1 else found
+        return Latency(found[0], timed.call) if len(found) == 1 else found
     if return_mode == "all":
         return list(samples)
     latency = timed.latency
     if return_mode in ("min", "max") and samples:
         value = min(samples) if return_mode == "min" else max(samples)
-        return type(latency)(value, latency.call)
+        return Latency(value, timed.call)
     if return_mode == "mean" and samples:
-        return type(latency)(statistics.fmean(samples), latency.call)
+        return Latency(statistics.fmean(samples), timed.call)
     return latency
 
 

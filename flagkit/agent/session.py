@@ -77,7 +77,7 @@ class Session:
         *,
         make_timer: Callable[[], Timer] = HostTimer,
         is_fatal: Callable[[BaseException], bool] = lambda exc: False,
-        plain_run: Callable[[str, Callable[[], object]], None] = lambda call, run: run(),  # type: ignore[misc]
+        plain_run: Callable[[str, Callable[[], None]], None] = lambda call, run: run(),
         check: OutputCheck | None = None,
     ) -> None:
         self.config = config

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from flagkit.experiment.kernels import read_kernels
+from flagkit.experiment.launchproof import LaunchProof, TimedCalls, compare_launches
 from flagkit.jsonl import read_lines
 from flagkit.model import SIDES, Note
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from flagkit.experiment.kernels import KernelRecord
-
-    Launched = tuple[str, ...]
-    Places = Mapping[str, tuple[str, int]]
 
 MOST_REASONS = 2
 """Distinct reasons in the line for people; each kernel's own stands in the kernel table."""
@@ -50,14 +46,10 @@ class KernelPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelProof:
-    """Both sides' kernels compared.
-
-    ``launches_equal`` says whether each call that both sides timed launched the same kernels
-    with the same grids in the same order; None where launches are not known.
-    """
+    """Both sides' kernels, and what their timed calls launched, compared."""
 
     pairs: tuple[KernelPair, ...] = ()
-    launches_equal: bool | None = None
+    launches: LaunchProof = field(default_factory=LaunchProof)
 
     def count(self, *verdicts: Verdict) -> int:
         """How many kernels have one of *verdicts*."""
@@ -75,8 +67,10 @@ class KernelProof:
 
     @property
     def same_code(self) -> bool:
-        """Whether both sides provably ran the same code in the same way."""
-        return bool(self.pairs) and self.launches_equal is True and self.unequal == 0
+        """Whether both sides provably ran the same code in the same way, in every row."""
+        launches = self.launches
+        proven = launches.equal is True and not launches.silent
+        return bool(self.pairs) and proven and self.unequal == 0
 
     @property
     def unequal(self) -> int:
@@ -94,10 +88,15 @@ class KernelProof:
                 said.append(f"{count} {words}{why}")
         if self.same_code:
             said.append("both sides ran the same code: any difference is noise")
-        elif self.launches_equal is False:
+        elif self.launches.equal is False:
             said.append("the launches differ")
-        elif self.launches_equal and not self.changed:
+        elif self.launches.equal and not self.changed:
             said.append("the launches are equal")
+        if self.launches.silent:
+            said.append(
+                f"{self.launches.silent} of {self.launches.rows} timed rows launched no kernel "
+                "of Triton's, so that nothing is known of their code"
+            )
         return "; ".join(said)
 
     def _reasons(self) -> str:
@@ -136,7 +135,8 @@ class KernelProof:
         return {
             "changed": self.changed,
             "total": self.total,
-            "launches_equal": self.launches_equal,
+            "launches_equal": self.launches.equal,
+            "rows_without_kernels": self.launches.silent,
             "conversions": dict(zip(SIDES, self.conversions, strict=True)),
             "same_code": self.same_code,
             "text": self.text(),
@@ -160,10 +160,8 @@ def prove(before: Path, after: Path) -> KernelProof:
         read_kernels(side / "caches" / "triton", launches, only_launched=known)
         for side, launches in zip((before, after), lines, strict=True)
     ]
-    places = [_places(read_lines(side / "measurements.jsonl")) for side in (before, after)]
-    return compare_kernels(
-        kernels[0], kernels[1], (lines[0], lines[1]), places=(places[0], places[1])
-    )
+    timed = [TimedCalls.read(read_lines(side / "measurements.jsonl")) for side in (before, after)]
+    return compare_kernels(kernels[0], kernels[1], (lines[0], lines[1]), timed=(timed[0], timed[1]))
 
 
 def compare_kernels(
@@ -171,13 +169,13 @@ def compare_kernels(
     after: Sequence[KernelRecord],
     launches: tuple[Iterable[Any], Iterable[Any]] = ((), ()),
     *,
-    places: tuple[Places, Places] | None = None,
+    timed: tuple[TimedCalls, TimedCalls] | None = None,
 ) -> KernelProof:
     """Join both sides' kernels by what they are, and compare their code.
 
     *launches* are both sides' decoded lines of ``tuning.jsonl``. Where timed calls' launches
     are known, kernels that no call launched (a tuner's candidates, set-up) are left out.
-    *places* are both sides' timed calls, so that a call that only one side came to (the other
+    *timed* are both sides' timed calls, so that a call that only one side came to (the other
     was cut short) is no difference in launches, and one that launched nothing there is.
     """
     if any(record.launched for record in before) and any(record.launched for record in after):
@@ -189,62 +187,7 @@ def compare_kernels(
         pairs += _paired(group, theirs.pop(identity, []))
     for group in theirs.values():
         pairs += _paired([], group)
-    return KernelProof(pairs=tuple(pairs), launches_equal=_launches_equal(launches, places))
-
-
-def _launches_equal(
-    launches: tuple[Iterable[Any], Iterable[Any]], places: tuple[Places, Places] | None
-) -> bool | None:
-    one, other = (
-        launch_sequences(lines, places[side] if places else None)
-        for side, lines in enumerate(launches)
-    )
-    if not (any(one.values()) and any(other.values())):
-        return None
-    if places is None or not all(places):
-        return one == other
-    shared = one.keys() & other.keys()
-    return all(one[place] == other[place] for place in shared) if shared else None
-
-
-def _places(journal: Iterable[Any]) -> Places:
-    """Where each timed call of a journal stands: its test and its number in it, by its id."""
-    return {
-        str(line["id"]): (str(line.get("node", "")), line["call"])
-        for line in journal
-        if line.get("kind") == "call" and "id" in line and isinstance(line.get("call"), int)
-    }
-
-
-def launch_sequences(
-    lines: Iterable[Any], timed: Places | None = None
-) -> dict[tuple[str, int], tuple[Launched, ...]]:
-    """What each timed call launched, in order, by the test and the call's place in it.
-
-    Ids of calls are not compared: another number of calls before would shift them. *timed*
-    are all calls there were; without them, those that launched something are counted.
-    """
-    calls: dict[tuple[str, str], list[tuple[int, Launched]]] = {}
-    for line in lines:
-        if isinstance(line, dict) and line.get("kind") == "launch":
-            call = (str(line.get("node", "")), str(line.get("call", "")))
-            order = line.get("order")
-            nth = order if isinstance(order, int) else 0
-            calls.setdefault(call, []).append((nth, _launched(line)))
-    found: dict[tuple[str, int], tuple[Launched, ...]] = dict.fromkeys((timed or {}).values(), ())
-    counted: Counter[str] = Counter()
-    for (node, call_id), launched in calls.items():
-        counting = (node, counted[node])
-        counted[node] += 1
-        place = timed.get(call_id) if timed else counting
-        if place is not None:
-            found[place] = tuple(text for _, text in sorted(launched))
-    return found
-
-
-def _launched(line: Mapping[str, Any]) -> Launched:
-    names = ("kernel", "grid", "scalars", "signature", "constexprs", "count")
-    return tuple(json.dumps(line.get(name), sort_keys=True, default=str) for name in names)
+    return KernelProof(pairs=tuple(pairs), launches=compare_launches(launches, timed))
 
 
 def _grouped(records: Iterable[KernelRecord]) -> dict[tuple[str, ...], list[KernelRecord]]:

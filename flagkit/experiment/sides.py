@@ -67,6 +67,8 @@ def command(python: Path, target: BenchTarget, harness: Path) -> tuple[str, ...]
         "-p",
         "no:cacheprovider",
         "-p",
+        "no:randomly",  # pytest-randomly seeds and orders each process by its own
+        "-p",
         "flagkit.agent.plugin",
     )
 

@@ -80,6 +80,8 @@ class _Journal:
                 yield Note(code="incomplete", text=text, source=where)
             self._calls[identity] = (entry, number)
         elif kind == "row":
+            if isinstance(entry.get("replaces"), dict):
+                self._found.pop(_identity(entry["replaces"], number), None)
             self._found[_identity(entry, number)] = (entry, number)
         elif kind == "test":
             yield from self._test(entry, where)

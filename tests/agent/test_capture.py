@@ -192,7 +192,17 @@ def test_a_generator_without_clone_state_is_copied() -> None:
     assert generator.handle is generator
 
 
-@pytest.mark.parametrize("generators", [(), None, (object(),)])
+class Refusing:
+    """torch gives the generators of every device the names."""
+
+    def graphsafe_get_state(self) -> Any:
+        raise NotImplementedError
+
+    def graphsafe_set_state(self, state: Any) -> None:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("generators", [(), None, (object(),), (Refusing(),)])
 def test_generators_that_cannot_be_swapped_are_left(generators: Any) -> None:
     interface, _ = cuda_like()
     vars(interface)["default_generators"] = generators

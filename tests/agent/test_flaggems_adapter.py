@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from flagkit.parsers.flagkit_journal import flagkit_parser
+from flagkit.parsers.reading import read_log
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -77,9 +80,21 @@ class Benchmark:
             print(BenchmarkResult(self.op_name, dtype, "kernel", "core", metrics))
 '''
 
+OTHER = '''
+"""Another program's class, of a name that FlagGems uses too."""
+import dataclasses
+
+
+@dataclasses.dataclass
+class BenchmarkResult:
+    total: int
+'''
+
 TESTS = '''
+import dataclasses
 import pytest
-from base import Benchmark
+import other
+from base import Benchmark, BenchmarkMetrics, BenchmarkResult
 
 
 class Counted(Benchmark):
@@ -124,6 +139,21 @@ def test_counted(timer):
 @pytest.mark.raising
 def test_raising(timer):
     Raising(timer).run()
+
+
+@pytest.mark.scaled
+def test_scaled(timer):
+    metric = BenchmarkMetrics(shape_detail=[1])
+    metric.latency = timer(lambda: sum(range(200)))
+    metric.latency *= 2
+    print(BenchmarkResult("scaled", "made.float16", "kernel", "core", [metric]))
+
+
+@pytest.mark.scaled
+def test_a_class_of_somebody_else(timer):
+    assert other.BenchmarkResult(3).total == 3
+    strange = BenchmarkResult("scaled", "made.float16", "kernel", "core", [object()])
+    assert strange.mode == "kernel"
 '''
 
 
@@ -132,9 +162,10 @@ def suite(tmp_path: Path) -> Path:
     folder = tmp_path / "suite"
     folder.mkdir()
     (folder / "base.py").write_text(textwrap.dedent(BASE))
+    (folder / "other.py").write_text(textwrap.dedent(OTHER))
     (folder / "test_made.py").write_text(textwrap.dedent(TESTS))
     (folder / "pytest.ini").write_text(
-        "[pytest]\nmarkers =\n    counted: made\n    raising: made\n"
+        "[pytest]\nmarkers =\n    counted: made\n    raising: made\n    scaled: made\n"
     )
     return folder
 
@@ -249,3 +280,22 @@ def test_the_report_keeps_apart_what_was_timed_otherwise(suite: Path, tmp_path: 
     assert [r["size_key"] for r in raising["rows"]] == ['[[1],{"dim":1}]', '[[2],{"dim":1}]']
     assert all("out of shared memory" in reason for reason in raising["incomplete"])
     assert {reason.partition(":")[0] for reason in raising["incomplete"]} == {"before", "after"}
+
+
+def test_a_number_that_was_changed_afterwards_is_one_foreign_row(
+    suite: Path, tmp_path: Path
+) -> None:
+    side = tmp_path / "before"
+    run_side(suite, side, "scaled")
+    first, *_, last = lines(side, "row")
+    assert (first["id"], last["id"]) == ("c1", None) and last["latency_ms"] > first["latency_ms"]
+    (row,) = read_log(side / "measurements.jsonl", [flagkit_parser()]).rows
+    assert row.regime.label == "foreign" and row.latency_ms == last["latency_ms"]
+
+
+def test_classes_and_objects_of_others_end_no_test(suite: Path, tmp_path: Path) -> None:
+    side = tmp_path / "before"
+    out = run_side(suite, side, "scaled")
+    assert {line["outcome"] for line in lines(side, "test")} == {"passed"}, out
+    (note,) = lines(side, "note")
+    assert note["code"] == "flaggems" and "was not read" in note["text"]

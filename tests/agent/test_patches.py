@@ -87,3 +87,20 @@ def test_a_tuner_and_a_call_inside_a_timed_call_get_the_original(session: Sessio
     module.do_bench(lambda: inner.append(module.do_bench(lambda: None, quantiles=[0.5])))
     assert inner and not isinstance(inner[0], Latency)
     assert asked[1]["quantiles"] == [0.5]
+
+
+def test_what_the_original_would_refuse_is_refused_before_timing(session: Session) -> None:
+    module, asked = made_module(NEW)
+    patch_triton_testing(module, session, lambda: False)
+    with pytest.raises(AssertionError, match="return_mode"):
+        module.do_bench(lambda: None, return_mode="bogus")
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        module.do_bench(lambda: None, quantiles=[0.5, 1.5])
+    assert asked == []
+
+
+def test_a_single_quantile_is_a_number_that_carries_its_call(session: Session) -> None:
+    module, _ = made_module(NEW)
+    patch_triton_testing(module, session, lambda: False)
+    got = module.do_bench(lambda: None, quantiles=[0.5])
+    assert isinstance(got, Latency) and got == 2.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import io
 import json
 import os
 import random
@@ -288,3 +289,38 @@ def test_xdist_is_kept_from_running_tests_in_workers(dist: str | None, ended: bo
     assert _end_distribution(SimpleNamespace(option=option)) is ended  # type: ignore[arg-type]
     if ended:
         assert (option.dist, option.tx) == ("no", [])
+
+
+def test_a_switch_variable_that_the_call_itself_changes_is_flagged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("FLAGTREE_RLC_ENHANCE", "1")
+    session, lines = make(AgentConfig(watch={"FLAGTREE_RLC_ENHANCE": "1"}), make_timer=FixedTimer)
+    session.time(lambda: os.environ.update(FLAGTREE_RLC_ENHANCE="0"))
+    assert [line["flags"] for line in lines.of("call")] == [["switch-changed"]]
+
+
+def test_text_that_the_log_cannot_hold_ends_no_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr("sys.stdout", out)
+    session, _ = make()
+    session.emit("é错")
+    out.flush()
+    assert out.buffer.getvalue() == b"\\xe9\\u9519\n"  # type: ignore[attr-defined]
+    out.close()
+    session.emit("nobody hears it")
+
+
+def test_gradients_are_dropped_before_every_call_on_the_host() -> None:
+    class Tensor:
+        grad: int | None = None
+
+    tensor, seen = Tensor(), set()
+
+    def backward() -> None:
+        seen.add(tensor.grad)
+        tensor.grad = 1
+
+    session, _ = make(make_timer=lambda: HostTimer(warmup_ms=0.1, window_ms=0.1))
+    session.time(backward, grad_to_none=(tensor,))
+    assert seen == {None}

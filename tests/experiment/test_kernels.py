@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flagkit.experiment.kernelproof import compare_kernels, launch_sequences, prove
+from flagkit.experiment.kernelproof import compare_kernels, prove
 from flagkit.experiment.kernels import read_kernels, strip_locations
+from flagkit.experiment.launchproof import launch_sequences
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -146,7 +147,7 @@ def proof(tmp_path: Path, after: dict[str, Any], lines: Any = ((), ())) -> Any:
 def test_verdicts(tmp_path: Path, after: dict[str, Any], verdict: str, text: str) -> None:
     found = proof(tmp_path, after)
     assert found.pairs[0].verdict == verdict and found.text() == text
-    assert found.launches_equal is None and not found.same_code
+    assert found.launches.equal is None and not found.same_code
     json.dumps(found.to_json())
 
 
@@ -268,8 +269,41 @@ def test_launches_are_compared_in_the_calls_that_both_sides_timed(
             text = "".join(f"{json.dumps(line)}\n" for line in lines)
             (tmp_path / side / name).write_text(text)
     found = prove(tmp_path / "before", tmp_path / "after")
-    assert found.launches_equal is equal
+    assert found.launches.equal is equal
     assert found.same_code is equal
+
+
+@pytest.mark.parametrize(
+    ("after", "equal"),
+    [({"sequence": "s"}, True), ({"sequence": "t"}, False), ({"cut": True}, None)],
+)
+def test_order_and_completeness_of_launches(
+    tmp_path: Path, after: dict[str, Any], equal: bool | None
+) -> None:
+    before = {"sequence": "s", "cut": after.get("cut", False)}
+    lines = ([launch("b", **before)], [launch("a", **{**before, **after})])
+    found = proof(tmp_path, {}, lines)
+    assert found.launches.equal is equal and found.same_code is (equal is True)
+
+
+def test_a_row_that_launched_nothing_of_triton_s_is_not_the_same_code(tmp_path: Path) -> None:
+    """A library's kernels may read the switch: nothing is known of them."""
+    journal = [
+        {"kind": "call", "id": "c0", "node": "t", "call": 0, "role": "op", "status": "ok"},
+        {"kind": "call", "id": "c1", "node": "t", "call": 1, "role": "op", "status": "ok"},
+        {"kind": "row", "id": "c1", "baseline_id": "c0"},
+        {"kind": "call", "id": "c2", "node": "t", "call": 2, "role": "op", "status": "ok"},
+        {"kind": "row", "id": "c2"},
+    ]
+    for side in ("before", "after"):
+        fill(tmp_path / side / "caches" / "triton")
+        for name, lines in (("measurements.jsonl", journal), ("tuning.jsonl", [launch()])):
+            text = "".join(f"{json.dumps(line)}\n" for line in lines)
+            (tmp_path / side / name).write_text(text)
+    found = prove(tmp_path / "before", tmp_path / "after")
+    assert found.launches.equal and (found.launches.silent, found.launches.rows) == (1, 2)
+    assert not found.same_code
+    assert "1 of 2 timed rows launched no kernel of Triton's" in found.text()
 
 
 def test_the_same_code_with_other_numbers_is_no_equal_launch() -> None:
