@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import islice
-from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -80,6 +79,28 @@ def table_blocks(
     return [list(islice(lines, len(block))) for block in blocks]
 
 
+def aligned(columns: Sequence[Column], cells: Sequence[Sequence[str]], *, indent: str) -> list[str]:
+    """What :func:`table` gives of the *cells* of each column, as wide as it has to be.
+
+    For very many rows: each is set by one format.
+    """
+    shown: list[Sequence[str]] = []
+    formats = []
+    for column, texts in zip(columns, cells, strict=True):
+        if not any(texts):
+            continue
+        texts = [column.heading, *texts]
+        width = _widest(texts)
+        if "".join(texts).isascii():
+            formats.append(f"%{'' if column.number else '-'}{width}s")
+        else:
+            texts = [_padded(text, text, width, column.number) for text in texts]
+            formats.append("%s")
+        shown.append(texts)
+    line = indent + GAP.join(formats)
+    return [(line % row).rstrip() for row in zip(*shown, strict=True)]
+
+
 def table_width(columns: Sequence[Column], rows: Iterable[Cells], *, indent: str) -> int:
     """The columns of a terminal that a table takes if it may be as wide as it has to be."""
     _, widths = _used(columns, list(rows))
@@ -123,11 +144,6 @@ def _lines(
     rows: Sequence[Cells], sized: Sequence[tuple[int, Column, int]], indent: str, paint: Paint
 ) -> list[str]:
     """*rows* aligned; *sized* are the places, columns and widths that are shown."""
-    if paint is unpainted and all("".join(row.texts).isascii() for row in rows):
-        # A table can have very many rows, and this is a third of the work.
-        cells = itemgetter(*(place for place, _, _ in sized))
-        line = GAP.join(f"%{'' if column.number else '-'}{size}s" for _, column, size in sized)
-        return [f"{indent}{line % cells(row.texts)}".rstrip() for row in rows]
     return [
         f"{indent}{GAP.join(_cell(row, *column, paint) for column in sized)}".rstrip()
         for row in rows
@@ -136,9 +152,13 @@ def _lines(
 
 def _cell(row: Cells, place: int, column: Column, width: int, paint: Paint) -> str:
     text, style = row.texts[place], row.styles.get(place, "")
-    shown = paint(text, style) if style else text
+    return _padded(text, paint(text, style) if style else text, width, column.number)
+
+
+def _padded(text: str, shown: str, width: int, number: bool) -> str:
+    """*text*, as it is *shown*, in so many columns of a terminal."""
     blanks = " " * (width - cell_width(text))
-    return blanks + shown if column.number else shown + blanks
+    return blanks + shown if number else shown + blanks
 
 
 def _folded_row(row: Cells, widths: Mapping[int, int]) -> list[Cells]:

@@ -109,10 +109,7 @@ def _regime_rows(report: RangeReport, one: Range) -> str:
         *([("remarks", LEFT)] if flagged else []),
     ]
     rows = []
-    for pair in report.pairs:
-        if pair.regime != one.regime:
-            continue
-        row = wording.row_text(pair)
+    for row in wording.row_texts([pair for pair in report.pairs if pair.regime == one.regime]):
         rows.append(
             [
                 text.markdown(row.op),

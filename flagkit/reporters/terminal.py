@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 from flagkit import hookimpl
 from flagkit.compare.rules import labels
 from flagkit.reporters import text, wording
-from flagkit.reporters.layout import Cells, Column, table, table_blocks, table_width, unpainted
+from flagkit.reporters.layout import (
+    Cells,
+    Column,
+    aligned,
+    table,
+    table_blocks,
+    table_width,
+    unpainted,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -139,24 +147,25 @@ def _extents(report: RangeReport, paint: Paint) -> Iterator[str]:
 def _rows(report: RangeReport, width: int | None, paint: Paint) -> Iterator[str]:
     regimes = [one for one in report.ranges if not one.name]
     by_op = wording.several_ops(report)
-    by_regime: dict[str, list[Cells]] = {one.regime: [] for one in regimes}
-    styled = paint is not unpainted
-    for pair, regime in zip(
-        report.pairs, labels([pair.before.regime for pair in report.pairs]), strict=True
-    ):
-        by_regime[regime].append(_row(pair, by_op, styled))
+    by_regime: dict[str, list[Pair]] = {one.regime: [] for one in regimes}
+    told = labels([pair.before.regime for pair in report.pairs])
+    for pair, regime in zip(report.pairs, told, strict=True):
+        by_regime[regime].append(pair)
     for one in regimes:
         yield ""
         if len(regimes) > 1:
             yield paint(f"{INDENT}{text.plain(one.regime)}", "bold")
-        rows = by_regime[one.regime]
-        yield from table(ROW_COLUMNS, rows, indent=INDENT, width=width, paint=paint)
+        yield from _table(by_regime[one.regime], by_op, width, paint)
 
 
-def _row(pair: Pair, by_op: bool, styled: bool) -> Cells:
-    row = wording.row_text(pair)
-    texts = text.plain_all(row if by_op else row._replace(op=""))
-    return Cells(texts, ROW_STYLES[_tone(pair)]) if styled else Cells(texts)
+def _table(pairs: Sequence[Pair], by_op: bool, width: int | None, paint: Paint) -> list[str]:
+    ops, *others = map(text.plain_all, wording.row_columns(pairs))
+    cells = [ops if by_op else [""] * len(pairs), *others]
+    if width is None and paint is unpainted:
+        return aligned(ROW_COLUMNS, cells, indent=INDENT)
+    styles = [ROW_STYLES[_tone(pair)] for pair in pairs]
+    rows = map(Cells, zip(*cells, strict=True), styles)
+    return table(ROW_COLUMNS, rows, indent=INDENT, width=width, paint=paint)
 
 
 def _unpaired(report: RangeReport, width: int | None, paint: Paint) -> Iterator[str]:

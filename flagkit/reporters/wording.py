@@ -9,7 +9,7 @@ from flagkit.model import SIDES, SideLedger
 from flagkit.reporters import text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from flagkit.model import Note, Pair, Range, RangeReport, Unpaired
 
@@ -110,26 +110,33 @@ def range_line(one: Range, main: Range | None) -> str:
 
 def ends(one: Range, pairs: Sequence[Pair]) -> tuple[tuple[str, str], tuple[str, str]]:
     """The range's two ends: what each is, and the row that stands there."""
-    low, high = (row_text(pairs[place]) for place in (one.min_row, one.max_row))
+    low, high = row_texts([pairs[one.min_row], pairs[one.max_row]])
     return (
         (text.percent(one.min_percent), f"{low.op} {low.dtype} {low.size}"),
         (text.percent(one.max_percent), f"{high.op} {high.dtype} {high.size}"),
     )
 
 
-def row_text(pair: Pair) -> RowText:
-    """One pair as words, unescaped."""
-    key, rounds = pair.before.key, pair.rounds
-    return RowText(
-        key.op,
-        short_dtype(key.dtype),
-        numbered(key.size_key, key.occurrence),
-        text.milliseconds(pair.before.latency_ms),
-        text.milliseconds(pair.after.latency_ms),
-        text.signed(pair.speedup_percent),
-        text.span(min(rounds), max(rounds)) if len(rounds) > 1 else "",
-        ", ".join(pair.flags),
+def row_columns(pairs: Sequence[Pair]) -> tuple[list[str], ...]:
+    """Pairs as words, unescaped: a column for each field of :class:`RowText`."""
+    before = [pair.before for pair in pairs]
+    keys = [row.key for row in before]
+    rounds = [pair.rounds for pair in pairs]
+    return (
+        [key.op for key in keys],
+        [short_dtype(key.dtype) for key in keys],
+        [numbered(key.size_key, key.occurrence) for key in keys],
+        [text.milliseconds(row.latency_ms) for row in before],
+        [text.milliseconds(pair.after.latency_ms) for pair in pairs],
+        [text.signed(pair.speedup_percent) for pair in pairs],
+        [text.span(min(all_), max(all_)) if len(all_) > 1 else "" for all_ in rounds],
+        [", ".join(pair.flags) for pair in pairs],
     )
+
+
+def row_texts(pairs: Sequence[Pair]) -> Iterator[RowText]:
+    """Each pair as words, unescaped."""
+    return map(RowText, *row_columns(pairs))
 
 
 def unpaired_text(entry: Unpaired) -> UnpairedText:

@@ -13,6 +13,7 @@ from flagkit.model import Pair, Range, RangeReport, Row, RowKey, Unpaired
 from flagkit.reporters import text
 from flagkit.reporters.csv import CsvReporter
 from flagkit.reporters.json import JsonReporter
+from flagkit.reporters.layout import Cells, Column, aligned, table
 from flagkit.reporters.markdown import MarkdownReporter
 from flagkit.reporters.terminal import TerminalReporter
 
@@ -130,6 +131,14 @@ def test_rows_are_written_as_the_standard_library_writes_them(ops: list[str], ms
     assert [row["op"] for row in rows] == ops
     table = list(csv.DictReader(io.StringIO(CsvReporter().render(several, {}))))
     assert [line["op"] for line in table][: len(ops)] == [text.cell(op) for op in ops]
+
+
+@given(st.lists(st.tuples(*[st.text("ab %\u00e9\u4e2d", max_size=4)] * 3), max_size=4))
+def test_a_table_set_by_columns_is_the_same(rows: list[tuple[str, str, str]]) -> None:
+    columns = [Column("a"), Column("b", number=True), Column("c", shrinks=True)]
+    cells = [[row[place] for row in rows] for place in range(3)]
+    expected = table(columns, [Cells(row) for row in rows], indent="  ", width=None)
+    assert aligned(columns, cells, indent="  ") == expected
 
 
 def test_json_of_one_and_of_several() -> None:
