@@ -20,6 +20,7 @@ from flagkit.experiment.identity import identity
 from flagkit.experiment.replaying import Replay, replay_of, side_of, taken_over
 from flagkit.experiment.request import Step
 from flagkit.experiment.rundir import RECEIPT, RunDir, folder_name
+from flagkit.experiment.verify import seal
 
 if TYPE_CHECKING:
     from flagkit.experiment.campaign import Operator
@@ -83,6 +84,7 @@ def command(ctx: click.Context, /, **given: Any) -> int:
         if problem:
             failed = True
             display.failed(operator.label, problem)
+    seal(rundir)
     return 1 if failed else 0
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import re
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 SUMS = "SHA256SUMS"
+_REASON = re.compile(r"^\[Errno -?\d+\] ")
 
 
 def copy_harness(destination: Path, modules: Iterable[str]) -> None:
@@ -30,9 +32,22 @@ def copy_harness(destination: Path, modules: Iterable[str]) -> None:
         for top in dict.fromkeys(name.partition(".")[0] for name in ("flagkit", *modules)):
             _copy(top, destination)
         lines = [f"{sha256(path)}  {name}\n" for name, path in files(destination)]
-        (destination / SUMS).write_text("".join(lines), encoding="utf-8", newline="\n")
+        (destination / SUMS).write_bytes("".join(lines).encode("utf-8", "surrogateescape"))
+    except shutil.Error as error:
+        raise RunError(f"cannot copy the harness to {destination}: {_first(error)}") from error
     except OSError as error:
-        raise RunError(f"cannot copy the harness to {destination}: {error}") from error
+        reason = error.strerror or error
+        raise RunError(f"cannot copy the harness to {destination}: {reason}") from error
+
+
+def _first(error: shutil.Error) -> str:
+    """One of the files that could not be copied: a full disk fails for every one."""
+    files = error.args[0] if error.args else ()
+    if not isinstance(files, list) or not files:
+        return str(error)
+    _, path, reason = files[0]
+    more = f" (and {len(files) - 1} more)" if len(files) > 1 else ""
+    return f"{path}: {_REASON.sub('', str(reason)).partition(': ')[0]}{more}"
 
 
 def _copy(top: str, destination: Path) -> None:
@@ -72,9 +87,10 @@ def sha256(path: Path) -> str:
 def check_sums(root: Path) -> list[str]:
     """What changed under *root* since :func:`copy_harness`: one line a file, empty if nothing."""
     try:
-        lines = (root / SUMS).read_text(encoding="utf-8").splitlines()
+        text = (root / SUMS).read_bytes().decode("utf-8", "surrogateescape")
     except OSError as error:
-        return [f"{root / SUMS}: {error.strerror or error}"]
+        return [f"{SUMS}: {error.strerror or error}"]
+    lines = text.split("\n")[:-1]
     recorded = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
     found = {name: sha256(path) for name, path in files(root)}
     return differing(recorded, found)

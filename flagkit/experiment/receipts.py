@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import flagkit
 from flagkit.experiment.harness import differing, sha256
+from flagkit.experiment.rundir import RECEIPT
 from flagkit.jsonl import read_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from flagkit.experiment.process import Outcome
@@ -87,17 +88,34 @@ def journalled_facts(directory: Path) -> dict[str, Any]:
     return {"versions": versions, "device": device}
 
 
-def digests(directory: Path, names: Sequence[str] = KEPT) -> dict[str, str]:
+def digests(directory: Path) -> dict[str, str]:
     """SHA-256 of every file of a side that is evidence, and is there."""
-    paths = [path for name in names for path in sorted(directory.glob(name)) if path.is_file()]
+    paths = [path for name in KEPT for path in sorted(directory.glob(name)) if path.is_file()]
     return {path.relative_to(directory).as_posix(): sha256(path) for path in paths}
 
 
-def check_receipt(
-    directory: Path, data: Mapping[str, Any], names: Sequence[str] = KEPT
-) -> list[str]:
-    """What changed since the receipt was written: one line a file, empty if nothing."""
-    recorded, found = data.get("digests"), digests(directory, names)
+def digests_of(directory: Path, names: Iterable[str]) -> dict[str, str]:
+    """SHA-256 of each file of *names* below *directory* that is there."""
+    return {name: sha256(directory / name) for name in names if (directory / name).is_file()}
+
+
+def check_receipt(directory: Path, data: Mapping[str, Any], *, side: bool = True) -> list[str]:
+    """What changed since the receipt was written: one line a file, empty if nothing.
+
+    *side*: whether it is a side's, whose evidence is looked for beside what it names.
+    """
+    recorded = data.get("digests")
     if not isinstance(recorded, dict):
-        return ["receipt.json: it holds no digests"]
-    return differing(recorded, found)
+        return [f"{RECEIPT}: it holds no digests"]
+    inside = {name: digest for name, digest in recorded.items() if _inside(name)}
+    found = digests_of(directory, inside) | (digests(directory) if side else {})
+    odd = [f"{RECEIPT}: it names {name!r}, which is no file here" for name in recorded]
+    return [text for text, name in zip(odd, recorded, strict=True) if name not in inside] + (
+        differing(inside, found)
+    )
+
+
+def _inside(name: str) -> bool:
+    """Whether *name* is a plain file's, below the receipt's directory."""
+    parts = name.split("/")
+    return "\0" not in name and not {"", ".", ".."} & set(parts)

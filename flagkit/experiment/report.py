@@ -11,10 +11,10 @@ from flagkit.compare.tuninglines import decode_tuning
 from flagkit.errors import InputError, PluginError
 from flagkit.experiment.collect import collect
 from flagkit.experiment.excerpts import excerpt_of
-from flagkit.experiment.harness import sha256
 from flagkit.experiment.kernelproof import KernelProof, prove
 from flagkit.experiment.outputs import check_outputs
-from flagkit.experiment.rundir import CAMPAIGN, RECEIPT, write_json, write_text
+from flagkit.experiment.rundir import write_text
+from flagkit.experiment.verify import seal
 from flagkit.jsonl import read_lines
 from flagkit.model import SIDES, Note
 
@@ -204,11 +204,10 @@ def _label(step: Mapping[str, Any]) -> str:
 
 def write_reports(rundir: RunDir, reports: Sequence[RangeReport], registry: Registry) -> None:
     """Keep ``report.json`` and ``report.md`` in the run directory, and their receipt."""
-    names = [CAMPAIGN]
+    names = []
     for name in ("json", "markdown"):
         reporter = registry.reporter(name)
         text = reporter.render(reports, {})
         names.append(f"report{reporter.suffix}")
         write_text(rundir.root / names[-1], text if text.endswith("\n") else f"{text}\n")
-    digests = {name: sha256(rundir.root / name) for name in names}
-    write_json(rundir.root / RECEIPT, {"schema": 1, "digests": digests})
+    seal(rundir, names)

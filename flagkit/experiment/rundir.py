@@ -50,6 +50,16 @@ def side_name(side: Side, round_: int) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedSide:
+    """One process of a run's plan, and the directory it has or will have."""
+
+    label: str
+    side: Side
+    round: int
+    directory: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunDir:
     """The layout of a campaign on disk."""
 
@@ -95,6 +105,29 @@ class RunDir:
         """What was asked; raises :class:`InputError` if it cannot be read."""
         return read_json(self.root / CAMPAIGN)
 
+    def planned(self) -> tuple[PlannedSide, ...]:
+        """Every process of the plan, in its order; raises :class:`InputError` if it is none."""
+        campaign = self.campaign()
+        plan, request = campaign.get("plan"), campaign.get("request")
+        found = []
+        if isinstance(plan, list) and isinstance(request, dict):
+            single = not request.get("switch")
+            found = [self._planned(step, single) for step in plan]
+        if not found or None in found:
+            raise InputError(f"{self.root / CAMPAIGN}: it has no plan this version can read")
+        return tuple(step for step in found if step is not None)
+
+    def _planned(self, step: Any, single: bool) -> PlannedSide | None:
+        if not isinstance(step, dict):
+            return None
+        label, side, round_ = (step.get(name) for name in ("label", "side", "round"))
+        label = step.get("op") if label is None else label
+        if not isinstance(label, str) or side not in SIDES or type(round_) is not int:
+            return None
+        whole = self.root / folder_name(label)
+        directory = whole if single else self.side(label, side, round_)
+        return PlannedSide(label=label, side=side, round=round_, directory=directory)
+
     def rounds(self, label: str) -> Iterator[tuple[Path, Path]]:
         """The (before, after) directories of every round both of whose sides finished."""
         for round_ in range(1, 1000):
@@ -113,6 +146,8 @@ def read_json(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: {error.strerror or error}") from error
     except ValueError as error:
         raise InputError(f"{path}: not valid JSON: {error}") from error
+    except RecursionError:
+        raise InputError(f"{path}: not valid JSON: nested too deeply") from None
     if not isinstance(data, dict):
         raise InputError(f"{path}: not a JSON object")
     return data

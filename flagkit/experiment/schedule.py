@@ -41,16 +41,18 @@ def begin(
     campaign: Campaign,
     rundir: RunDir,
     operators: Sequence[Operator],
-    identity: Mapping[str, Mapping[str, str]] | None = None,
+    identity: Mapping[str, Mapping[str, str]],
 ) -> None:
     """Write what was asked, and copy the code that will measure. Both before any run.
 
-    *identity* is what each side is (``flagkit.experiment.identity``).
+    *identity* is what each side is (``flagkit.experiment.identity``); a side that is not in
+    it is not run.
     """
     plan = [
         {"op": operator.op, "label": step.label, "side": step.side, "round": step.round}
         for operator in operators
         for step in steps(operator.label, campaign.request.rounds)
+        if step.side in identity
     ]
     write_json(
         rundir.root / CAMPAIGN,
@@ -61,7 +63,7 @@ def begin(
             "control": campaign.switch.control,
             "arms": list(campaign.switch.arms),
             "request": campaign.request.to_json(),
-            "identity": identity or {},
+            "identity": identity,
             "plan": plan,
         },
     )

@@ -131,6 +131,20 @@ def test_report_verify_and_resume(
     assert changed.code == 1 and "fine/before/run.log: changed" in changed.err
 
 
+def test_a_single_run_is_verified(
+    flagkit: Callable[..., Done], suite: Path, tmp_path: Path
+) -> None:
+    common = ("run", "--backend", "cpu", "--suite", suite, "--ops", "fine")
+    assert flagkit(*common, "--record", "one").code == 0
+    assert flagkit(*common, "--replay-from", "one").code == 0
+    for run in (tmp_path / "one", only_run(tmp_path)):
+        assert "files are as their receipts say" in flagkit("verify", run).out
+        with (run / "fine" / "measurements.jsonl").open("a") as file:
+            file.write("\n")
+        changed = flagkit("verify", run)
+        assert changed.code == 1 and "fine/measurements.jsonl: changed" in changed.err
+
+
 def test_rounds_are_kept_apart_and_the_median_is_told(
     ab: Callable[..., Done], tmp_path: Path
 ) -> None:

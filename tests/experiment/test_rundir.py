@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from datetime import datetime
 from pathlib import Path
@@ -15,7 +14,6 @@ from flagkit.errors import InputError, RunError
 from flagkit.experiment.harness import SUMS, check_sums, copy_harness
 from flagkit.experiment.receipts import allowed_environment
 from flagkit.experiment.rundir import RunDir, folder_name, read_json, write_json, write_text
-from flagkit.experiment.verify import verify
 
 NOW = datetime(2026, 11, 30, 12, 0, 5)
 
@@ -80,9 +78,9 @@ def test_files_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["r.json"]
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", "\0"])
+@pytest.mark.parametrize("text", ["", "[]", "{", "\0", "\ud800", "[" * 100_000])
 def test_a_damaged_file_is_one_line(tmp_path: Path, text: str) -> None:
-    (tmp_path / "campaign.json").write_text(text)
+    (tmp_path / "campaign.json").write_bytes(text.encode("utf-8", "surrogatepass"))
     with pytest.raises(InputError, match=r"campaign\.json"):
         RunDir.open(tmp_path).campaign()
 
@@ -97,28 +95,26 @@ def test_the_harness_is_the_code_with_its_digests(tmp_path: Path) -> None:
     assert check_sums(root) == []
 
 
-def test_verify_says_what_changed(tmp_path: Path) -> None:
-    copy_harness(tmp_path / "harness", [])
-    side = tmp_path / "gelu" / "before"
-    side.mkdir(parents=True)
-    (side / "run.log").write_bytes(b"abc")
-    from flagkit.experiment.receipts import digests
+def test_a_file_of_any_name_is_in_the_harness(tmp_path: Path) -> None:
+    package = tmp_path / "site" / "made_plugin"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / os.fsdecode(b"\xff data")).write_text("")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(package.parent))
+        copy_harness(tmp_path / "harness", ["made_plugin"])
+    assert check_sums(tmp_path / "harness") == []
 
-    (side / "receipt.json").write_text(json.dumps({"digests": digests(side)}))
-    rundir = RunDir(root=tmp_path)
-    checked, problems = verify(rundir)
-    assert checked > 50 and problems == []
-    (side / "run.log").write_bytes(b"abd")
-    (side / "tuning.jsonl").write_bytes(b"")
-    (tmp_path / "harness" / "flagkit" / "model.py").write_text("")
-    (tmp_path / "harness" / "flagkit" / "errors.py").unlink()
-    _, problems = verify(rundir)
-    assert problems == [
-        "harness/flagkit/errors.py: missing",
-        "harness/flagkit/model.py: changed",
-        "gelu/before/run.log: changed",
-        "gelu/before/tuning.jsonl: added",
-    ]
+
+def test_a_full_disk_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*args: object, **more: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("shutil.copy2", full)
+    monkeypatch.setattr("shutil.copytree.__defaults__", (False, None, full, False, False))
+    with pytest.raises(RunError, match=r"No space left on device \(and \d+ more\)") as caught:
+        copy_harness(tmp_path / "harness", [])
+    assert len(str(caught.value)) < 500
 
 
 def test_a_receipt_shows_no_secret() -> None:
