@@ -15,12 +15,14 @@ from flagkit.parsers.dirt import plain, shown
 from flagkit.parsers.stream import as_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from flagkit.model import Damaged, Note, Row
+    from flagkit.parsers.markdown_tables import TableReader
+    from flagkit.parsers.stream import Lines
 
-_RULE = b"|:- \t>\r"
+_RULE = b"|+:=- \t>\r"
 """What the line between a table's labels and its rows is made of."""
 
 
@@ -31,30 +33,58 @@ class MarkdownParser:
     summary = "tables in pull-request text and Markdown reports"
 
     def claims(self, head: bytes, path: Path) -> bool:
-        """Whether a Markdown table with latencies stands in *head*."""
-        above = b""
+        """Whether a Markdown table with latencies stands in *head*.
+
+        One that cannot be read counts where FlagGems' own tables do not stand beside it.
+        """
+        above, refused = b"", False
         lines = iter(head.split(b"\n"))
         for line in lines:
             header, above = above, line
-            if b"-" not in line or b"|" not in line or line.translate(None, _RULE):
+            if not (b"|" in line or b"+" in line) or line.translate(None, _RULE):
                 continue
             # Most logs get no further, so what reads the columns is loaded here.
-            from flagkit.parsers.markdown_tables import has_latencies
+            from flagkit.parsers.markdown_cells import is_rule, unwrapped
+            from flagkit.parsers.markdown_tables import kind_of
 
+            if not is_rule(unwrapped(plain(line))):
+                continue
             above = next(lines, b"")
-            if has_latencies(plain(header).lstrip(" >"), plain(above).lstrip(" >")):
+            kind = kind_of(unwrapped(plain(header)), unwrapped(plain(above)))
+            if kind == "latencies":
                 return True
-        return False
+            refused = refused or kind == "refused"
+        return refused and b"Performance Test" not in head
 
     def parse(self, lines: Iterable[bytes], source: str) -> Iterator[Row | Damaged | Note]:
-        """Read every table whose columns are understood."""
+        """Read every table whose columns are understood.
+
+        Rows come last: only the whole text tells whether two of its tables show one key.
+        """
+        from flagkit.model import Row
+        from flagkit.parsers.markdown_cells import unwrapped
+        from flagkit.parsers.markdown_rows import told_apart
         from flagkit.parsers.markdown_tables import TableReader
 
         reader = TableReader(source)
         stream = as_lines(lines)
-        for raw in stream:
-            for text in shown(raw):
-                yield from reader.take(text.strip().lstrip("> "), stream.number)
+        rows: list[tuple[Row, tuple[str, ...]]] = []
+        for fact in _facts(reader, stream, unwrapped):
+            if isinstance(fact, Row):
+                rows.append((fact, reader.path))
+            else:
+                yield fact
+        yield from told_apart(rows)
+
+
+def _facts(
+    reader: TableReader, stream: Lines, unwrapped: Callable[[str], str]
+) -> Iterator[Row | Damaged | Note]:
+    for raw in stream:
+        whole = raw.endswith((b"\n", b"\r"))
+        for text in shown(raw):
+            yield from reader.take(unwrapped(text), stream.number, whole=whole)
+    yield from reader.finish()
 
 
 @hookimpl

@@ -7,69 +7,32 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flagkit.compare.sizes import normalise_dtype, value_key
-from flagkit.parsers.markdown_context import DTYPE, unit_in
+from flagkit.model import UNKNOWN
+from flagkit.parsers.markdown_cells import is_nothing, milliseconds
+from flagkit.parsers.markdown_labels import (
+    DTYPE,
+    MAX_LABEL,
+    SIDES,
+    Role,
+    dtype_in,
+    is_result,
+    role_of,
+    words_of,
+)
+from flagkit.parsers.markdown_units import MILLISECONDS, UNCLEAR, says_time, unit_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from flagkit.parsers.markdown_context import Context
-
-_TO_MS = {"ms": 1.0, "us": 1e-3, "µs": 1e-3, "μs": 1e-3, "ns": 1e-6, "s": 1e3}
-_LONG = {"sec": "s", "second": "s", "millisecond": "ms", "microsecond": "us"}
-
-_BASE = re.compile(r"torch|native|baseline|\bref(?:erence)?\b|vllm|cudnn|cublas|\bte\b|eager|aten")
-_GEMS = re.compile(r"gems|triton|kernelgen|\bours?\b|flag")
-_NO_LATENCY = re.compile(r"speed ?up|gbps|gb/s|tflops|bandwidth|ratio|improve|gain|%|加速")
-_LATENCY = re.compile(r"latency|time|耗时|延迟|时间")
-_SIZE = re.compile(r"(?:input |tensor |output )*(?:shape|size|dims?)s?\b.*|size detail|形状|规模")
-_OP = re.compile(r"op|ops|operator|operators|op[ _]name|overload|operation|算子(?:名称?)?")
-_DTYPE = re.compile(r"d ?type|data ?type|precision|type|数据类型|精度")
-_STATUS = re.compile(r"status|result|state|状态|结果")
-_IGNORED = re.compile(
-    r"#|no\.?|count|notes?|remarks?|version|best.*|device|gpu|chip|platform|accuracy|pass(?:ed)?"
-    r"|before|after|备注|.*error.*"
-)
-_NUMBER = re.compile(
-    r"[~≈]?(?P<number>(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?|\.\d+)\s*"
-    r"(?P<unit>ms|us|µs|μs|ns|s)?"
-)
-_FACTOR = re.compile(r"[-+~]?\d+(?:\.\d+)?\s*[%x×]")
-_FRACTION = re.compile(r"[-+~]?\d+\.\d+")
-_RESULT_NAME = re.compile(
-    r"speed|ratio|gain|improv|diff|delta|change|regress|faster|slower|\bvs\b|%|[gt]b/?s|flops"
-    r"|bandwidth|throughput|util|efficien|accura|error|latency|time|geo ?mean|average|score",
+_FAILED = re.compile(r"fail|error|oom|timed? ?out|❌|✗|✘|(?<!\d)\s*×", re.IGNORECASE)
+_SUM = re.compile(
+    r"(?:arithmetic |harmonic |weighted |overall |total )*"
+    r"(?:geo\w*(?: ?mean)?|average|avg|mean|total|overall|平均\w*|均值|总计|合计)"
+    r"(?:$|[\s:：(].*)",
     re.IGNORECASE,
 )
-"""What a column of results may be called. A fraction under any other name (``alpha``, ``eps``)
-may tell rows apart: left out of the key, such rows would pair by the order they stand in."""
-_NOTHING = frozenset(
-    ("", "-", "--", "—", "–", "n/a", "na", "none", "nan", "inf", "oom", "fail", "failed", "error")
-)
-_FAILED = re.compile(r"fail|error|oom|❌|✗|✘|×", re.IGNORECASE)
-_ESCAPED = re.compile(r"\\([\\`*_{}\[\]()<>#+\-.!|~])")
-_TAG = re.compile(r"</?(?:br|sub|sup|b|i|code|strong|em|span|kbd)\b[^<>]{0,100}>", re.IGNORECASE)
-_ENTITIES = {"&lt;": "<", "&gt;": ">", "&nbsp;": " ", "&#124;": "|", "&quot;": '"', "&amp;": "&"}
-_SPLIT = re.compile(r"(?<!\\)\|")
-
-
-def cells_of(text: str) -> list[str]:
-    """The cells of one table line, as people read them."""
-    body = text.strip()
-    body = body.removeprefix("|")
-    if body.endswith("|") and not body.endswith("\\|"):
-        body = body[:-1]
-    return [_clean(cell) for cell in _SPLIT.split(body)]
-
-
-def _clean(cell: str) -> str:
-    text = _TAG.sub(" ", cell)
-    for entity, meant in _ENTITIES.items():
-        if "&" in text:
-            text = text.replace(entity, meant)
-    text = text.replace("`", "").strip()
-    while len(text) > 4 and text.startswith("**") and text.endswith("**"):
-        text = text[2:-2].strip()
-    return _ESCAPED.sub(r"\1", text)
+"""What a line that sums up others is called, and no operator but ``mean``."""
+_SUM_OR_OP = re.compile(r"(?:mean|median|max|min|sum|std)\b.*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,11 +48,11 @@ class Measure:
 
     def latency(self, cells: Sequence[str]) -> float | None:
         """The latency in ms; None for a cell that says there is none."""
-        return _milliseconds(cells[self.gems], self.unit)
+        return milliseconds(cells[self.gems], self.unit)
 
     def baseline(self, cells: Sequence[str]) -> float | None:
         """The baseline's latency in ms."""
-        return None if self.base is None else _milliseconds(cells[self.base], self.base_unit)
+        return None if self.base is None else milliseconds(cells[self.base], self.base_unit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +65,10 @@ class Columns:
     op_at: int | None
     dtype_at: int | None
     status_at: int | None
-    extra: tuple[tuple[str, int], ...]
+    extra: tuple[tuple[str, int, Role], ...]
+    dtype_sure: bool = True
+    refused: str = ""
+    """Why the rows cannot be read, though latencies are among the columns."""
 
     def op(self, cells: Sequence[str]) -> str:
         """The operator's cell."""
@@ -110,67 +76,121 @@ class Columns:
 
     def dtype(self, cells: Sequence[str]) -> str:
         """The dtype's cell, as torch spells it."""
-        return normalise_dtype(cells[self.dtype_at]) if self.dtype_at is not None else ""
+        if self.dtype_at is None:
+            return ""
+        cell = cells[self.dtype_at]
+        return normalise_dtype(cell) if self.dtype_sure or DTYPE.fullmatch(cell) else ""
 
     def failed(self, cells: Sequence[str]) -> bool:
         """Whether the status cell says so."""
         return self.status_at is not None and bool(_FAILED.search(cells[self.status_at]))
 
-    def labels(self, cells: Sequence[str]) -> list[str]:
-        """The cells that may say that a line sums up others. An operator can be called max."""
-        places = {0, self.size_at, self.status_at} - {None, self.op_at}
-        return [cells[at] for at in places if at is not None and at < len(cells)]
-
     def size(self, cells: Sequence[str], group: str = "") -> str:
         """The size, and every other column that tells rows apart."""
-        size = cells[self.size_at] if self.size_at is not None and self.size_at < len(cells) else ""
-        told = ((name, cells[at]) for name, at in self.extra if at < len(cells) and cells[at])
-        more = [f"{name}={cell}" for name, cell in told if not _is_result(name, cell)]
+        size = cells[self.size_at] if self.size_at is not None else ""
+        more = [
+            f"{name}={cells[at]}"
+            for name, at, role in self.extra
+            if cells[at] and not is_result(role, cells[at])
+        ]
+        if self.dtype_at is not None and not self.dtype(cells) and cells[self.dtype_at]:
+            more.append(f"type={cells[self.dtype_at]}")
         if group:
             more.append(f"column={group}")
         return " ".join([size, *more] if size else more)
 
+    @property
+    def naming(self) -> list[int]:
+        """The columns that name a row, from the left."""
+        places = {self.size_at, self.op_at, self.dtype_at} - {None}
+        keys = {at for _, at, role in self.extra if role is Role.KEY}
+        return sorted({at for at in places if at is not None} | keys)
 
-def _is_result(name: str, cell: str) -> bool:
-    """Whether an unknown column's cell is a result and no part of what names the row."""
-    if _FACTOR.fullmatch(cell):
-        return True
-    return bool(_FRACTION.fullmatch(cell) and _RESULT_NAME.search(name))
+    def uses_last(self) -> bool:
+        """Whether a cut in the last cell would change a row."""
+        last = self.count - 1
+        used = {at for one in self.measures for at in (one.gems, one.base)}
+        return last in used or last in self.naming
+
+    def is_summary(self, cells: Sequence[str]) -> bool:
+        """Whether a line sums up others. An operator, or its argument, can be called max."""
+        if len(cells) != self.count:
+            return any(_SUM.fullmatch(cell) and cell.lower() != "mean" for cell in cells)
+        if self.size_at is not None and _sums(cells[self.size_at]):
+            return True
+        naming = self.naming or [0]
+        labels = [at for at in {0, *naming, self.status_at} if at is not None]
+        filled = [at for at in naming if not is_nothing(cells[at])]
+        for at in labels:
+            alone = filled in ([], [at])
+            no_size = self.size_at is None or is_nothing(cells[self.size_at])
+            if _SUM.fullmatch(cells[at]) and cells[at].lower() != "mean" and no_size:
+                return True
+            if _sums(cells[at]) and alone and (at not in naming or len(naming) > 1):
+                return True
+        return False
+
+
+def _sums(cell: str) -> bool:
+    return bool(_SUM.fullmatch(cell) or _SUM_OR_OP.fullmatch(cell))
 
 
 def columns_of(
-    labels: Sequence[str], context: Context, groups: Sequence[str] = ()
+    labels: Sequence[str], op: str = UNKNOWN, unit: str = "", groups: Sequence[str] = ()
 ) -> Columns | None:
     """What the columns named *labels* are; None if no latency is among them.
 
+    :param op: the operator that the text above names.
+    :param unit: the unit that the text above names.
     :param groups: the labels of a header line above, each standing over what follows it.
     """
+    labels = [label[:MAX_LABEL] for label in labels]
     spread = _spread(groups, len(labels))
     full = [label or (groups[i] if i < len(groups) else "") for i, label in enumerate(labels)]
-    roles = [_role(label) for label in full]
-    measures = _measures(full, roles, spread, context)
-    if not measures:
+    told = [role_of(label) if label else (Role.MAYBE, 0) for label in full]
+    roles = [role for role, _ in told]
+
+    def first(role: Role, worst: int = 9) -> int | None:
+        ranked = [(rank, i) for i, (one, rank) in enumerate(told) if one is role and rank <= worst]
+        return min(ranked)[1] if ranked else None
+
+    measures, refused = _measures(full, roles, spread, unit)
+    if not measures and not refused:
         return None
-
-    def at(role: str) -> int | None:
-        return roles.index(role) if role in roles else None
-
-    extra = tuple((full[i], i) for i, role in enumerate(roles) if role == "extra" and full[i])
+    size_at, dtype_at = first(Role.SIZE), first(Role.DTYPE)
+    # "Name" and the like name an operator only where nothing else does.
+    op_at = first(Role.OP, 0 if op != UNKNOWN else 9)
+    if size_at is None and not full[0]:
+        size_at = 0
+    extra = tuple(
+        (full[i] or f"column {i + 1}", i, role if role is Role.MAYBE else _as_extra(role))
+        for i, role in enumerate(roles)
+        if i not in (size_at, dtype_at, op_at) and _as_extra(role) is not Role.RESULT
+    )
     return Columns(
         count=len(labels),
-        measures=tuple(measures),
-        size_at=at("size"),
-        op_at=at("op"),
-        dtype_at=at("dtype"),
-        status_at=at("status"),
+        measures=measures,
+        size_at=size_at,
+        op_at=op_at,
+        dtype_at=dtype_at,
+        status_at=first(Role.STATUS),
         extra=extra,
+        dtype_sure=dtype_at is not None and told[dtype_at][1] == 0,
+        refused=refused,
     )
+
+
+def _as_extra(role: Role) -> Role:
+    """What a column is that is not the first of its role."""
+    if role in (Role.SIZE, Role.OP, Role.DTYPE, Role.KEY):
+        return Role.KEY
+    return role if role in (Role.MAYBE, Role.MARKED) else Role.RESULT
 
 
 def is_sub_header(cells: Sequence[str]) -> bool:
     """Whether a line below the rule holds labels still: a header of two levels."""
-    roles = [_role(cell) for cell in cells if cell]
-    return "gems" in roles and not any(value_key(cell) is not None for cell in cells if cell)
+    roles = {role_of(cell)[0] for cell in cells if cell}
+    return Role.GEMS in roles and not any(value_key(cell) is not None for cell in cells if cell)
 
 
 def _spread(groups: Sequence[str], count: int) -> list[str]:
@@ -181,88 +201,70 @@ def _spread(groups: Sequence[str], count: int) -> list[str]:
     return spread
 
 
-def _role(label: str) -> str:
-    text = " ".join(label.lower().replace("_", " ").split())
-    named = DTYPE.sub(" ", text).strip()
-    if _SIZE.fullmatch(text) and not _GEMS.search(text):
-        return "size"
-    for role, pattern in (("op", _OP), ("dtype", _DTYPE), ("status", _STATUS)):
-        if pattern.fullmatch(text):
-            return role
-    if _NO_LATENCY.search(text):
-        return "other"
-    if _GEMS.search(named):
-        return "gems"
-    if _BASE.search(named):
-        return "base"
-    if _LATENCY.search(text) or unit_in(text):
-        return "latency"
-    return "ignored" if _IGNORED.fullmatch(text) else "extra"
-
-
 def _measures(
-    labels: Sequence[str], roles: Sequence[str], spread: Sequence[str], context: Context
-) -> list[Measure]:
-    """One measurement for each latency column; baselines join by dtype and group."""
-    gems = [i for i, role in enumerate(roles) if role == "gems"]
-    if not gems and roles.count("latency") == 1:
-        gems = [roles.index("latency")]
-    bases: dict[tuple[str, str], int] = {}
-    for index, role in enumerate(roles):
-        if role == "base":
-            bases.setdefault(_group(labels[index], spread[index]), index)
+    labels: Sequence[str], roles: Sequence[Role], spread: Sequence[str], unit: str
+) -> tuple[tuple[Measure, ...], str]:
+    """One measurement for each latency column, or why none can be told.
+
+    Baselines join by dtype and group.
+    """
+    tested = [i for i, role in enumerate(roles) if role is Role.GEMS]
+    if not tested:
+        tested = [i for i, role in enumerate(roles) if role is Role.TESTED]
+    bases = [i for i, role in enumerate(roles) if role is Role.BASE]
+    by_group: dict[tuple[str, str], list[int]] = {}
+    for index in tested:
+        by_group.setdefault(_group(labels[index], spread[index]), []).append(index)
+    doubtful = [several for several in by_group.values() if len(several) > 1]
+    if doubtful or (len(by_group) > 1 and ("", "") in by_group):
+        named = doubtful[0] if doubtful else tested
+        if Role.GEMS in roles or bases or any(words_of(labels[i]) & SIDES for i in named):
+            names = ", ".join(labels[i] for i in named[:4])
+            return (), f"which of these columns is the latency under test is not told: {names}"
+        return (), ""
+    units = {i: unit_in(labels[i]) or unit_in(spread[i]) for i in (*tested, *bases)}
+    shared = {MILLISECONDS.get(one): one for one in units.values() if one}
+    for index, own in units.items():
+        if not own:
+            among = next(iter(shared.values()), unit) if len(shared) < 2 else UNCLEAR
+            # Milliseconds where a label says latency: the field's unit.
+            units[index] = among or ("ms" if says_time(labels[index]) else "")
     measures = []
-    seen: set[tuple[str, str]] = set()
-    for index in gems:
-        dtype, group = mine = _group(labels[index], spread[index])
-        if mine in seen:
-            # Two of one kind: which is the operator under test is not told.
-            return []
-        seen.add(mine)
-        base = bases.get(mine, bases.get(("", "")))
-        unit = unit_in(labels[index]) or unit_in(spread[index]) or context.unit_told
-        base_label = labels[base] if base is not None else ""
+    for group, (index,) in by_group.items():
+        base = _base(bases, group, labels, spread, alone=len(by_group) == 1)
         measures.append(
             Measure(
                 gems=index,
                 base=base,
-                unit=_short(unit) or _implied(labels[index]),
-                base_unit=_short(unit_in(base_label) or unit) or _implied(base_label),
-                dtype=dtype,
-                group=group,
+                unit=units[index],
+                base_unit="" if base is None else units[base],
+                dtype=group[0],
+                group=group[1],
             )
         )
-    return measures
+    return tuple(measures), ""
+
+
+def _base(
+    bases: Sequence[int],
+    group: tuple[str, str],
+    labels: Sequence[str],
+    spread: Sequence[str],
+    *,
+    alone: bool,
+) -> int | None:
+    """The baseline's column in *group*, torch's where there are several; None if not told."""
+    mine = [i for i in bases if _group(labels[i], spread[i]) == group]
+    if not mine and alone:
+        mine = list(bases)
+    torch = [i for i in mine if words_of(labels[i]) & {"torch", "pytorch"}]
+    if len(mine) > 1:
+        mine = torch
+    return mine[0] if len(mine) == 1 else None
 
 
 def _group(label: str, above: str) -> tuple[str, str]:
     """The dtype and the group a column belongs to, by its label and the one above."""
-    found = DTYPE.search(label) or DTYPE.search(above)
-    dtype = normalise_dtype(found["name"]) if found else ""
-    group = "" if DTYPE.search(above) or above == label else above
+    dtype = dtype_in(label) or dtype_in(above)
+    group = "" if dtype_in(above) or above == label else above
     return dtype, group
-
-
-def _short(unit: str) -> str:
-    return _LONG.get(unit.rstrip("s") if len(unit) > 2 else unit, unit)
-
-
-def _implied(label: str) -> str:
-    """Milliseconds where a label says latency: the field's unit."""
-    return "ms" if _LATENCY.search(label.lower()) else ""
-
-
-def _milliseconds(cell: str, unit: str) -> float | None:
-    """The cell's number in ms; raises ``ValueError`` saying what is wrong with it."""
-    text = cell.strip()
-    if text.lower() in _NOTHING or not text.strip("❌✗✘×"):
-        return None
-    found = _NUMBER.fullmatch(text)
-    if found is None:
-        raise ValueError(f"no latency: {text[:40]!r}")
-    told = found["unit"] or unit
-    if not told:
-        raise ValueError("neither the column nor the cell tells the unit of a latency")
-    value = float(found["number"].replace(",", ""))
-    scale = _TO_MS[told]
-    return value / 1000 if scale == 1e-3 else value * scale

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from flagkit.model import Damaged, Row
+from flagkit.model import Damaged, Note, Row
 from flagkit.parsers.markdown import flagkit_parser
 
 
@@ -133,8 +133,8 @@ def test_other_columns_tell_rows_apart() -> None:
         "| (64, 64) | sum | 0.5 | 0.25 | 1.5% | 3280 |",
     )
     assert [r.key.size_key for r in rows(text)] == [
-        "(64, 64) Reduction=mean",
-        "(64, 64) Reduction=sum",
+        "(64, 64) Reduction=mean Count=5060",
+        "(64, 64) Reduction=sum Count=3280",
     ]
 
 
@@ -215,3 +215,424 @@ def test_a_fraction_that_is_no_result_tells_rows_apart() -> None:
         "[[64, 64]] alpha=1.5",
     ]
     assert {row.key.occurrence for row in rows(one)} == {0}
+
+
+def keys(text: str) -> list[str]:
+    return [row.key.size_key for row in rows(text)]
+
+
+def one_row(head: str, cells: str) -> Row | Damaged:
+    (fact,) = facts(table(head, cells))
+    assert isinstance(fact, Row | Damaged)
+    return fact
+
+
+@pytest.mark.parametrize(
+    ("label", "cells"),
+    [
+        ("dim", ("0", "1")),
+        ("scale", ("2x", "4x")),
+        ("sparsity", ("50%", "75%")),
+        ("sparsity (%)", ("50", "75")),
+        ("sparsity ratio", ("0.5", "0.75")),
+        ("count", ("3", "4")),
+        ("note", ("causal", "full")),
+        ("error_mode", ("x", "y")),
+        ("type", ("causal", "full")),
+        ("Weight Shape", ("[8]", "[9]")),
+        ("device", ("A", "B")),
+        ("Pass", ("fwd", "bwd")),
+        ("gain", ("0.5", "1.5")),
+        ("delta", ("1.0", "2.0")),
+        ("torch_dtype", ("float16", "float32")),
+        ("Triton config", ("a", "b")),
+        ("Arg(s)", ("1", "2")),
+        ("times", ("1", "2")),
+        ("timesteps", ("10", "20")),
+        ("flags", ("0", "1")),
+        ("duration_mode", ("a", "b")),
+        ("base", ("2", "10")),
+        ("", ("left", "right")),
+    ],
+)
+def test_every_column_that_is_no_result_names_the_row(label: str, cells: tuple[str, str]) -> None:
+    first, second = (f"| [64] | {cell} | 1 | {4 * i + 1} |" for i, cell in enumerate(cells))
+    head = f"| Shape | {label} | Torch (ms) | Gems (ms) |"
+    one, other = table(head, first, second), table(head, second, first)
+    assert len(set(keys(one))) == 2
+    by_key = {row.key: row.latency_ms for row in rows(one)}
+    assert {row.key: row.latency_ms for row in rows(other)} == by_key
+
+
+@pytest.mark.parametrize(
+    ("label", "cell"),
+    [
+        ("Speedup", "🚀 1.25x"),
+        ("Gems vs Torch", "1.25"),
+        ("Ratio", "0.5"),
+        ("Torch/Gems", "2.0"),
+        ("Diff (%)", "-12.5%"),
+        ("Δ", "🟢 +3.5%"),
+        ("Delta (ms)", "-0.25"),
+        ("Max abs error", "1e-3"),
+        ("Accuracy", "✅"),
+        ("pass", "PASS"),
+        ("TFLOPS", "12.5"),
+        ("Gems GB/s", "812"),
+        ("Throughput", "10 tok/s"),
+        ("Best config", "BLOCK=64"),
+        ("std (us)", "0.1"),
+        ("Triton (ms)", "0.3"),
+        ("加速比", "2.0"),
+        ("#", "7"),
+        ("", "✅"),
+    ],
+)
+def test_a_column_of_results_names_no_row(label: str, cell: str) -> None:
+    fact = one_row(f"| Shape | {label} | Torch (ms) | Gems (ms) |", f"| [64] | {cell} | 1 | 2 |")
+    assert isinstance(fact, Row)
+    assert (fact.key.size_key, fact.latency_ms) == ("[64]", 2)
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        "Gems Latency us",
+        "gems_latency_us",
+        "Gems time in us",
+        "Gems (µs)",
+        "gems_us",
+        "Gems Latency (usec)",
+        "Gems Latency [us/iter]",
+        "Gems Latency (us, lower is better)",
+        "FlagGems 延迟 (微秒)",
+        "fp16 gems us",
+    ],
+)
+def test_units_however_told(label: str) -> None:
+    fact = one_row(f"| Shape | {label} |", "| [64] | 20 |")
+    assert isinstance(fact, Row)
+    assert fact.latency_ms == 0.02
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Latency in µs.",
+        "All times are in microseconds.",
+        "Unit: us",
+        "Latency (us):",
+        "单位：us",
+        "All numbers in `us`.",
+        "## Latency (us)\n\n**torch.float16**",
+    ],
+)
+def test_a_unit_told_above(line: str) -> None:
+    text = line + "\n\n" + table("| Shape | Torch Latency | Gems Latency |", "| [1] | 10 | 20 |")
+    assert [(row.baseline_ms, row.latency_ms) for row in rows(text)] == [(0.01, 0.02)]
+
+
+def test_a_unit_that_is_not_told_is_the_other_column_s() -> None:
+    fact = one_row("| Shape | Torch Latency (us) | Gems Latency |", "| [1] | 10 | 20 |")
+    assert isinstance(fact, Row)
+    assert (fact.baseline_ms, fact.latency_ms) == (0.01, 0.02)
+
+
+@pytest.mark.parametrize(
+    "label", ["Gems Latency (1e-3 ms)", "Gems Latency x10 us", "Gems Latency us / ms"]
+)
+def test_a_unit_that_is_not_clear(label: str) -> None:
+    fact = one_row(f"| Shape | {label} |", "| [64] | 20 |")
+    assert isinstance(fact, Damaged)
+    assert "unit" in fact.reason
+
+
+@pytest.mark.parametrize(
+    ("cell", "latency"),
+    [
+        ("1,234.5", 1234.5),
+        ("1,234", 1234.0),
+        ("0.25 ms", 0.25),
+        ("250 us", 0.25),
+        ("0.25 ± 0.01", 0.25),
+        ("0.25 (2.0x)", 0.25),
+        ("0.25 (-12.5%)", 0.25),
+        ("*0.25*", 0.25),
+        ("`0.25` ⚠️", 0.25),
+        ("<b>0.25</b>", 0.25),
+        ("&nbsp;0.25", 0.25),
+        ("2.5e-1", 0.25),
+        ("N/A", None),
+        ("-", None),
+        ("", None),
+    ],
+)
+def test_numbers(cell: str, latency: float | None) -> None:
+    fact = one_row("| Shape | Torch (ms) | Gems (ms) |", f"| [64] | 1 | {cell} |")
+    assert isinstance(fact, Row)
+    assert fact.latency_ms == latency
+
+
+@pytest.mark.parametrize(
+    "cell",
+    ["1,5", "0,500", "1 234", "<0.05", "-0.05", "0.25 (0.01)", "0.25 / 0.5", "~~0.25~~", "see"],
+)
+def test_what_is_no_sure_number(cell: str) -> None:
+    fact = one_row("| Shape | Torch (ms) | Gems (ms) |", f"| [64] | 1 | {cell} |")
+    assert isinstance(fact, Damaged)
+
+
+BARRED = table("| Shape | Torch (ms) | Gems (ms) |", "| [1] | 1 | 2 |", "| [2] | 1 | 2.25 |")
+
+
+@pytest.mark.parametrize("cut", range(1, 18))
+def test_a_row_that_is_cut_is_damaged(cut: int) -> None:
+    text = BARRED[: -1 - cut]
+    assert keys(text) == ["[1]"]
+    last = text.rsplit("\n", 1)[1]
+    assert len(damaged(text)) == bool(last.strip("| "))
+    assert [fact.code for fact in facts(text) if isinstance(fact, Note)] == (
+        ["incomplete"] if "|" in last else []
+    )
+
+
+def test_a_row_cut_by_another_line() -> None:
+    text = BARRED.replace("2.25 |", "2\n[W] late\n.25 |") + "| [3] | 1 | 3 |\n"
+    assert keys(text) == ["[1]", "[3]"]
+    assert [fact.source.line for fact in damaged(text) if fact.source] == [4]
+
+
+def test_text_in_front_of_a_row() -> None:
+    text = BARRED.replace("| [2]", "[W] late| [2]")
+    assert [keys(text), len(damaged(text))] == [["[1]"], 1]
+
+
+def test_bytes_that_are_lost() -> None:
+    for place in ("[2]", "2.25", "Shape"):
+        facts_ = list(
+            flagkit_parser().parse(
+                BARRED.replace(place, place[:-1] + "\ufffd").encode().splitlines(True), "x"
+            )
+        )
+        wanted = 0 if place == "Shape" else 1
+        assert sum(isinstance(fact, Row) for fact in facts_) == wanted
+        assert sum(isinstance(fact, Damaged) for fact in facts_) == 2 - wanted
+
+
+def test_a_table_without_outer_bars() -> None:
+    text = "Shape | Torch (ms) | Gems (ms)\n--- | --- | ---\n[1] | 1 | 2\n[2] | 1 | 2.2\n"
+    assert keys(text) == ["[1]", "[2]"]
+    # Without a line feed its last number may be cut.
+    assert keys(text[:-1]) == ["[1]"]
+    assert len(damaged(text[:-1])) == 1
+
+
+def test_a_blank_line_and_a_second_table_below_a_row() -> None:
+    text = (
+        BARRED.replace("| [2]", "\n| [2]")
+        + "| Test | Passed |\n|---|---|\n| abs | yes |\n"
+        + "| Size | Torch (us) | Gems (us) |\n|---|---|---|\n| [3] | 1 | 2 |\n"
+    )
+    assert [(row.key.size_key, row.latency_ms) for row in rows(text)] == [
+        ("[1]", 2.0),
+        ("[2]", 2.25),
+        ("[3]", 0.002),
+    ]
+    assert damaged(text) == []
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "| Shape | Before (ms) | After (ms) |",
+        "| Shape | Old (us) | New (us) |",
+        "| Shape | Gems before (ms) | Gems after (ms) |",
+        "| Shape | Gems (ms) | Gems p99 (ms) |",
+        "| Shape | Triton-Naive (ms) | Triton-TLE (ms) |",
+    ],
+)
+def test_a_table_of_two_latencies_is_refused(head: str) -> None:
+    text = table(head, "| [1] | 1 | 2 |", "| Average | 1 | 2 |")
+    assert rows(text) == []
+    (only,) = damaged(text)
+    assert "which of these columns" in only.reason
+    assert flagkit_parser().claims(text.encode(), Path("x"))
+    printed = "Operator: abs  Performance Test (dtype=torch.float16, mode=kernel,level=core)\n"
+    assert not flagkit_parser().claims((text + printed).encode(), Path("x"))
+
+
+def test_a_table_of_other_times_is_none_of_ours() -> None:
+    assert facts(table("| Model | TTFT (ms) | TPOT (ms) |", "| a | 1 | 2 |")) == []
+
+
+def test_latencies_by_dtype_alone() -> None:
+    text = table("| Shape | fp16 (ms) | bf16 (ms) |", "| [1] | 1 | 2 |")
+    assert [(r.key.dtype, r.latency_ms) for r in rows(text)] == [
+        ("torch.float16", 1),
+        ("torch.bfloat16", 2),
+    ]
+
+
+@pytest.mark.parametrize("label", ["Operator Name", "op_name", "Name", "Kernel", "Ops", "算子"])
+def test_operators_that_are_called_like_sums(label: str) -> None:
+    text = table(
+        f"| {label} | Shape | Torch (ms) | Gems (ms) |",
+        "| max | [1] | 1 | 2 |",
+        "| mean | [1] | 1 | 3 |",
+        "| abs | [1] | 1 | 4 |",
+        "| **Average** | | 1 | 3 |",
+        "| Mean | - | 1 | 3 |",
+        "| Overall | |",
+    )
+    assert [row.key.op for row in rows(text)] == ["max", "mean", "abs"]
+    assert damaged(text) == []
+
+
+def test_a_name_is_no_operator_below_a_heading_that_names_one() -> None:
+    one = table("| Name | Torch (ms) | Gems (ms) |", "| causal | 1 | 2 |")
+    assert [(r.key.op, r.key.size_key) for r in rows(f"### `sdpa`\n{one}")] == [
+        ("sdpa", "Name=causal")
+    ]
+
+
+def test_an_argument_that_is_called_like_a_sum() -> None:
+    text = table(
+        "| Reduction | Shape | Torch (ms) | Gems (ms) |",
+        "| mean | [1] | 1 | 2 |",
+        "| Geomean | | 1 | 2 |",
+        "| ... | ... | ... | ... |",
+    )
+    assert keys(text) == ["[1] Reduction=mean"]
+    assert damaged(text) == []
+
+
+def test_cells_left_blank_are_those_above() -> None:
+    text = table(
+        "| op | dtype | Shape | Torch (ms) | Gems (ms) |",
+        "| abs | fp16 | [1] | 1 | 2 |",
+        "| | | [2] | 1 | 3 |",
+        "| | bf16 | [1] | 1 | 4 |",
+        "| neg | fp16 | [1] | 1 |",
+        "| | | [2] | 1 | 5 |",
+        "| | | | 1 | 5 |",
+    )
+    assert [(r.key.op, r.key.dtype, r.key.size_key) for r in rows(text)] == [
+        ("abs", "torch.float16", "[1]"),
+        ("abs", "torch.float16", "[2]"),
+        ("abs", "torch.bfloat16", "[1]"),
+    ]
+    assert [fact.source.line for fact in damaged(text) if fact.source] == [6, 7, 8]
+
+
+def test_lines_that_name_what_is_below() -> None:
+    text = table(
+        "| Shape | Torch (ms) | Gems (ms) |",
+        "| **float16** | | |",
+        "| [1] | 1 | 2 |",
+        "| **bfloat16** | | |",
+        "| [1] | 1 | 3 |",
+        "| causal | | |",
+        "| [1] | 1 | 4 |",
+        "| [2] | | |",
+    )
+    assert [(r.key.dtype, r.key.size_key, r.status) for r in rows(text)] == [
+        ("torch.float16", "[1]", "ok"),
+        ("torch.bfloat16", "[1]", "ok"),
+        ("torch.bfloat16", "[1] group=causal", "ok"),
+        ("torch.bfloat16", "[2] group=causal", "invalid"),
+    ]
+
+
+ONE = table("| Shape | Torch (ms) | Gems (ms) |", "| [1] | 1 | 2 |")
+
+
+def test_tables_that_look_alike_keep_what_stands_above_them() -> None:
+    parts = [f"## abs\n### {name}\n{ONE}\n" for name in ("A", "B")]
+    wanted = {"[1] section=A", "[1] section=B"}
+    assert set(keys("".join(parts))) == set(keys("".join(reversed(parts)))) == wanted
+    assert set(keys(f"Before the change:\n\n{ONE}\nAfter the change:\n\n{ONE}")) == {
+        "[1] section=Before the change",
+        "[1] section=After the change",
+    }
+    # The same table twice below one heading is the ordinary case of an equal key.
+    assert keys(f"## abs\n{ONE}\n{ONE}") == ["[1]", "[1]"]
+
+
+def test_details_and_code_end_what_they_say() -> None:
+    text = (
+        "## abs\n<details>\n<summary>\n<b>float16</b>\n</summary>\n\n### Results\n"
+        f"{ONE}</details>\n\n{ONE}\n"
+        "```bash\n# run the benchmark\npytest -s | tee run.log\n```\n"
+        "```text\nOperator: neg  Performance Test (dtype=torch.int8, mode=kernel,level=core)\n```\n"
+        f"float32:\n{ONE}"
+    )
+    assert [(r.key.op, r.key.dtype, r.mode) for r in rows(text)] == [
+        ("abs", "torch.float16", "unknown"),
+        ("abs", "unknown", "unknown"),
+        ("abs", "torch.float32", "unknown"),
+    ]
+
+
+def test_supported_dtypes_are_no_dtype() -> None:
+    listed = "Supported:\n- float16\n- bfloat16\n"
+    for above in (listed, "### float16 / bfloat16\n", "dtypes: fp16, bf16\n"):
+        assert [row.key.dtype for row in rows(f"{above}\n{ONE}")] == ["unknown"]
+
+
+GRID = """\
++-------+------------+-----------+
+| Shape | Torch (ms) | Gems (ms) |
++=======+============+===========+
+| [1]   | 1          | 2         |
++-------+------------+-----------+
+| [2]   | 1          | 2         |
++-------+------------+-----------+
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- " + ONE.replace("\n", "\n  "),
+        "1. " + ONE.replace("\n", "\n   "),
+        "> > " + ONE.replace("\n", "\n> > "),
+        "```\n" + ONE + "```\n",
+        GRID,
+        "| Shape | Torch (ms) | Gems (ms) |\n|-------+------------+-----------|\n| [1] | 1 | 2 |\n",
+    ],
+)
+def test_tables_in_lists_quotes_code_and_text_grids(text: str) -> None:
+    assert keys(text) == ["[1]", "[2]"][: text.count("| [")]
+    assert damaged(text) == []
+    assert flagkit_parser().claims(text.encode(), Path("x"))
+
+
+def test_several_baselines() -> None:
+    text = table(
+        "| Shape | vLLM (ms) | Torch (ms) | FlagGems (ms) | Triton (ms) |",
+        "| [1] | 1 | 2 | 3 | 4 |",
+    )
+    assert short(text) == [("unknown", "unknown", "[1]", 2, 3)]
+    text = table(
+        "| Shape | Torch eager (ms) | Torch compile (ms) | Gems (ms) |", "| [1] | 1 | 2 | 3 |"
+    )
+    assert short(text) == [("unknown", "unknown", "[1]", None, 3)]
+
+
+def test_a_factor_is_no_failure() -> None:
+    text = table("| Result | Shape | Torch (ms) | Gems (ms) |", "| 2.0× | [1] | 1 | 2 |")
+    assert [row.status for row in rows(text)] == ["ok"]
+
+
+@pytest.mark.parametrize(
+    ("heading", "op"),
+    [
+        ("# 【X】optimize mean op", "mean"),
+        ("### add", "add"),
+        ("# Add new operator", "unknown"),
+        ("<h3>abs</h3>", "abs"),
+        ("## abs | float16", "abs"),
+    ],
+)
+def test_more_headings(heading: str, op: str) -> None:
+    assert [row.key.op for row in rows(f"{heading}\n\n{ONE}")] == [op]
