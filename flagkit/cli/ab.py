@@ -30,8 +30,9 @@ from flagkit.cli.outcome import deliver, exit_code, shown_on
 from flagkit.cli.show import CampaignLog, Display, near
 from flagkit.compare.verdicts import parse_fail_on
 from flagkit.experiment import schedule
+from flagkit.experiment.asking import Asked
 from flagkit.experiment.campaign import Campaign
-from flagkit.experiment.identity import identities, refuse_other_identity
+from flagkit.experiment.identity import identities, refuse_differences
 from flagkit.experiment.preflight import verify_switch
 from flagkit.experiment.remembered import Remembered, users_file
 from flagkit.experiment.report import write_reports
@@ -62,7 +63,7 @@ if TYPE_CHECKING:
     "--allow-diff",
     multiple=True,
     metavar="NAME",
-    help="Let the sides differ in this variable too; repeatable.",
+    help="Let the sides differ in this too: a name that was refused, or device; repeatable.",
 )
 @click.option(
     "--no-verify",
@@ -96,17 +97,13 @@ def command(ctx: click.Context, /, **given: Any) -> int:
     if not answer.ok:
         raise errors.UnavailableError("backend", request.backend, answer.reason)
     operators = campaign.operators()
+    asked = Asked()
     if request.verify:
-        verify_switch(campaign, Remembered(users_file(os.environ)))
+        verify_switch(campaign, Remembered(users_file(os.environ)), asked)
     for operator in operators:
         schedule.check_differences(campaign, RunDir(root=given["runs_dir"]), operator)
-    identity = identities(campaign)
-    refuse_other_identity(
-        identity["before"],
-        identity["after"],
-        build=campaign.across_builds,
-        allowed=request.allow_diff,
-    )
+    identity = identities(campaign, asked)
+    refuse_differences(campaign, identity)
     rundir = _rundir(campaign, operators, given, identity)
     return _measure(campaign, operators, rundir, reporter, given)
 

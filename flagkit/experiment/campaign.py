@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from flagkit import errors
 from flagkit.experiment import sides
+from flagkit.experiment.asking import Standpoint
 from flagkit.experiment.configuring import configured, plain
 from flagkit.experiment.labels import labels
 from flagkit.experiment.noswitch import NoSwitch
@@ -56,7 +57,8 @@ class Campaign:
         self.backend = configured(registry, request.backend, request.backend_options)
         self.switch: Switch = registry.switch(request.switch) if request.switch else NoSwitch()
         self.tuners, self.tuner_problems = _tuners(registry)
-        self._base = dict(base)
+        self._base = sides.started_elsewhere(base)
+        self.answers: dict[Path, Availability] = {}
         self._device = dict(self.backend.environ(request.device))
         target = Target(
             python=request.python, device=request.device, environ={**self._base, **self._device}
@@ -95,9 +97,15 @@ class Campaign:
         return self._labelled(self._targets(text, found) for text in texts)
 
     def availability(self) -> Availability:
-        """Whether the backend can run with this Python. Runs a child."""
+        """Whether the backend can run with this Python. Runs a child for each Python.
+
+        What each answered is kept in ``answers``.
+        """
         for side in SIDES:
-            answer = self.backend.probe(self.python(side))
+            python = self.python(side)
+            if python not in self.answers:
+                self.answers[python] = self.backend.probe(python)
+            answer = self.answers[python]
             if not answer.ok:
                 return answer
         return answer
@@ -125,6 +133,7 @@ class Campaign:
                 arm=arm,
                 directory=directory,
                 harness=harness,
+                allowed=self.request.allow_diff,
             ),
             watch=dict(arm.env),
         )
@@ -152,11 +161,23 @@ class Campaign:
             arm=self.arms[side],
             directory=Path(),
             harness=Path(),
+            allowed=self.request.allow_diff,
         )
         found = {name: v for name, v in environ.items() if name not in sides.PRIVATE}
         inherited = self._base.get("PYTHONPATH", "")
         paths = [*map(str, self.arms[side].pythonpath), *([inherited] if inherited else [])]
         return found | ({"PYTHONPATH": ":".join(paths)} if paths else {})
+
+    def standpoint(self, side: Side) -> Standpoint:
+        """From where a side's benchmark is started, for asking what it would import."""
+        suite = self._suite(self.arms[side])
+        return Standpoint(
+            python=self.python(side),
+            environ=self.environ(side),
+            cwd=suite.cwd if suite else None,
+            suite=suite.folder if suite else None,
+            args=self.request.bench_args,
+        )
 
     @property
     def across_builds(self) -> bool:

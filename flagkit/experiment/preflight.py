@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flagkit.errors import UsageError
-from flagkit.experiment.asking import ask_python
+from flagkit.experiment.asking import Asked
 from flagkit.experiment.proof import find_variable
 from flagkit.experiment.remembered import Remembered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from flagkit.experiment.campaign import Campaign
 
@@ -22,38 +22,26 @@ STACK = ("triton", "flag_gems")
 MISSPELT = 0.85
 """How alike a name is to one that is read (1: equal) for it to be taken as that one misspelt."""
 
-_LOCATE = """
-import importlib.util, json, sys
-found = {}
-for name in sys.argv[1:]:
-    try:
-        spec = importlib.util.find_spec(name)
-    except Exception:
-        spec = None
-    if spec is not None:
-        places = list(spec.submodule_search_locations or ())
-        found[name] = places or ([spec.origin] if spec.origin else [])
-print(json.dumps(found))
-"""
-"""Finds packages without importing them: importing torch takes seconds and needs a device."""
 
-
-def verify_switch(campaign: Campaign, remembered: Remembered | None = None) -> None:
+def verify_switch(
+    campaign: Campaign, remembered: Remembered | None = None, asked: Asked | None = None
+) -> None:
     """Check that each of the switch's variables occurs in the package that reads it.
 
     A switch that nobody reads changes nothing, silently. Raises :class:`UsageError` that
     lists similar names found there.
 
     :param remembered: what earlier searches found; what this one finds is kept in it.
+    :param asked: what was asked already.
     """
     memory = remembered or Remembered()
     try:
-        _verify(campaign, memory)
+        _verify(campaign, memory, asked or Asked())
     finally:
         memory.save()
 
 
-def _verify(campaign: Campaign, memory: Remembered) -> None:
+def _verify(campaign: Campaign, memory: Remembered, asked: Asked) -> None:
     variables = campaign.switch.variables(campaign.backend, campaign.request.switch_options)
     wanted = [variable for variable in variables if variable.package]
     free = [variable.name for variable in variables if not variable.package]
@@ -62,7 +50,8 @@ def _verify(campaign: Campaign, memory: Remembered) -> None:
     if not wanted and not free:
         return
     packages = {variable.package for variable in wanted} | {*(STACK if free else ())}
-    places = locate(campaign.python("after"), packages, campaign.environ("after"))
+    modules = asked.find(campaign.standpoint("after"), packages).modules
+    places = {name: [Path(place) for place in one.places] for name, one in modules.items()}
     _refuse_misspelt(free, [place for name in STACK for place in places.get(name, ())], memory)
     for variable in wanted:
         folders = places.get(variable.package)
@@ -91,11 +80,3 @@ def _refuse_misspelt(names: Iterable[str], folders: Sequence[Path], memory: Reme
                 f"nothing in the installed {' or '.join(STACK)} reads {name}; similar names "
                 f"there: {', '.join(close)}; go on without this check with --no-verify"
             )
-
-
-def locate(
-    python: Path, packages: Iterable[str], environ: Mapping[str, str]
-) -> dict[str, list[Path]]:
-    """Where *python* would import *packages* from. Empty for those it does not find."""
-    found = ask_python(python, _LOCATE, sorted(packages), environ)
-    return {name: [Path(place) for place in places] for name, places in found.items()}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from flagkit.errors import InputError, UsageError
 from flagkit.experiment.directories import is_side
+from flagkit.experiment.identity import DEVICE
 from flagkit.experiment.rundir import CAMPAIGN, RECEIPT, folder_name, read_json
 from flagkit.jsonl import read_lines
 
@@ -97,7 +98,7 @@ def replay_of(side: Path, here: Mapping[str, str]) -> Replay:
     there = recorded_identity(side)
     if not there or not here:
         return Replay(side=side, known=False)
-    names = sorted({*there, *here})
+    names = sorted({*there, *here} - {*DEVICE})  # another device is not another build
     return Replay(side=side, differs=tuple(n for n in names if there.get(n) != here.get(n)))
 
 

@@ -9,6 +9,7 @@ from flagkit.compare.evidence import certify
 from flagkit.compare.ranges import compare_rounds
 from flagkit.compare.tuninglines import decode_tuning
 from flagkit.errors import InputError, PluginError
+from flagkit.experiment.asrun import notes_of_run
 from flagkit.experiment.collect import collect
 from flagkit.experiment.excerpts import excerpt_of
 from flagkit.experiment.kernelproof import KernelProof, prove
@@ -34,14 +35,14 @@ def report_operator(
 ) -> RangeReport:
     """Compare the finished rounds of the operator that the run calls *label*.
 
-    Raises :class:`InputError` where a side is missing or gave no row.
+    Raises :class:`InputError` where a side is missing, gave no row or ran on something else.
     """
     logs: list[tuple[RunLog, RunLog]] = []
-    notes: list[Note] = []
     certificates: list[CertificateSummary] = []
     sides: list[tuple[Path, Path]] = list(rundir.rounds(label))
     if not sides:
         raise InputError(f"{rundir.root}: operator {label!r} has no round that finished")
+    notes = list(notes_of_run(_campaign(rundir), sides, label))
     for round_, (before_dir, after_dir) in enumerate(sides, 1):
         before, after = collect(before_dir, registry), collect(after_dir, registry)
         before, after, certificate = certified(before_dir, after_dir, before, after)
@@ -67,6 +68,13 @@ def report_operator(
         receipts=receipts,
     )
     return check_outputs(report, sides, logs)
+
+
+def _campaign(rundir: RunDir) -> dict[str, Any]:
+    try:
+        return rundir.campaign()
+    except InputError:
+        return {}  # what was found before is not known; what ran is compared all the same
 
 
 def switch_kept(log: RunLog) -> RunLog:

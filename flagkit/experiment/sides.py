@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from flagkit.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
-    from pathlib import Path
 
     from flagkit.interfaces import ArmSetup
     from flagkit.model import Side
@@ -73,6 +74,19 @@ def command(python: Path, target: BenchTarget, harness: Path) -> tuple[str, ...]
     )
 
 
+def started_elsewhere(base: Mapping[str, str]) -> dict[str, str]:
+    """*base* for a process that starts in another folder.
+
+    What the caller has on ``PYTHONPATH`` is meant from where the caller is; the benchmark's
+    own folder would stand for an empty entry, and is searched first in any case.
+    """
+    environ = dict(base)
+    paths = [entry for entry in environ.pop("PYTHONPATH", "").split(os.pathsep) if entry]
+    if paths:
+        environ["PYTHONPATH"] = os.pathsep.join(str(Path(entry).absolute()) for entry in paths)
+    return environ
+
+
 def environment(
     base: Mapping[str, str],
     *,
@@ -80,12 +94,20 @@ def environment(
     arm: ArmSetup,
     directory: Path,
     harness: Path,
+    allowed: Collection[str] = (),
 ) -> dict[str, str]:
     """The whole environment of a side: the caller's, the device, private caches, the arm.
 
     The arm comes last, so that nothing can undo the switch. Raises
-    :class:`flagkit.errors.UsageError` for a *harness* that no path list can hold.
+    :class:`flagkit.errors.UsageError` for a *harness* that no path list can hold, and for an
+    arm that selects the device, unless ``device`` is *allowed*: two would be compared.
     """
+    for name in sorted(backend.keys() & arm.env.keys()):
+        if "device" not in allowed:
+            raise UsageError(
+                f"{name} selects the device, so that it is no switch: both sides run on one, "
+                "chosen with --device; to compare two all the same give --allow-diff device"
+            )
     if ":" in str(harness):
         raise UsageError(
             f"{harness.parent}: a path with a colon cannot be on PYTHONPATH, so that nothing "

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from flagkit.errors import UsageError
-from flagkit.experiment.preflight import locate, verify_switch
+from flagkit.experiment.asking import Asked, Module, Standpoint
+from flagkit.experiment.preflight import verify_switch
 from flagkit.interfaces import SwitchVariable
 
 
@@ -43,8 +44,8 @@ class MadeCampaign:
     def python(self, side: str) -> Path:
         return Path(sys.executable)
 
-    def environ(self, side: str) -> dict[str, str]:
-        return {"PYTHONPATH": str(self.path)}
+    def standpoint(self, side: str) -> Standpoint:
+        return Standpoint(python=self.python(side), environ={"PYTHONPATH": str(self.path)})
 
 
 @pytest.fixture
@@ -87,5 +88,9 @@ def test_a_free_name_is_refused_only_where_it_looks_misspelt(stack: Path) -> Non
 
 
 def test_packages_are_found_and_not_imported(stack: Path) -> None:
-    found = locate(Path(sys.executable), ["triton", "no_such"], {"PYTHONPATH": str(stack)})
-    assert found == {"triton": [stack / "triton"]}
+    (stack / "space").mkdir()
+    standpoint = Standpoint(python=Path(sys.executable), environ={"PYTHONPATH": str(stack)})
+    found = Asked().find(standpoint, ["triton", "space", "sys", "no_such"]).modules
+    assert found["triton"].places == (str(stack / "triton"),)
+    assert found["space"] == Module(places=(str(stack / "space"),))
+    assert found["sys"] == Module() and "no_such" not in found

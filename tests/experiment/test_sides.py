@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from flagkit.errors import UsageError
 from flagkit.experiment import sides
 from flagkit.experiment.request import Request, steps
 from flagkit.experiment.sides import SideSpec
@@ -64,8 +67,18 @@ def test_anything_else_is_named() -> None:
 
 
 def test_an_arm_can_unset_and_outranks_everything() -> None:
-    side = spec("before", {"SW": "x", "DEV": "9"}, {"SW": None, "DEV": "7"})
-    assert "SW" not in side.environ and side.environ["DEV"] == "7"
+    side = spec("before", {"SW": "x", "OTHER": "9"}, {"SW": None, "OTHER": "7"})
+    assert "SW" not in side.environ and side.environ["OTHER"] == "7"
+
+
+def test_what_selects_the_device_is_no_switch() -> None:
+    with pytest.raises(UsageError, match=r"DEV selects the device.*--allow-diff device"):
+        spec("before", {}, {"DEV": "7"})
+    arm = ArmSetup(env={"DEV": "7"})
+    environ = sides.environment(
+        {}, backend={"DEV": "0"}, arm=arm, directory=HARNESS, harness=HARNESS, allowed=["device"]
+    )
+    assert environ["DEV"] == "7"
 
 
 def test_a_bundled_suite_runs_from_the_harness() -> None:
