@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from flagkit.errors import InputError
 from flagkit.experiment.asking import PACKAGES, Module
 from flagkit.experiment.identity import DEVICE, device_identity, modules_identity, permitted
-from flagkit.experiment.rundir import read_json
+from flagkit.experiment.rundir import RECEIPT, read_json
 from flagkit.model import SIDES, Note
 
 if TYPE_CHECKING:
@@ -38,8 +38,9 @@ def notes_of_run(
     found: dict[str, Note] = {}
     for directories in rounds:
         ran = [as_run(directory) for directory in directories]
-        problem = difference(ran[0], ran[1], allowed, build=_across_builds(directories[1]))
-        problem = problem or sameness(ran, told, allowed)
+        known = allowed.union(*map(_let_differ, directories))
+        problem = difference(ran[0], ran[1], known, build=_across_builds(directories[1]))
+        problem = problem or sameness(ran, told, known)
         if problem:
             raise InputError(f"{op}: {problem}")
         for side, facts, claimed in zip(SIDES, ran, told, strict=True):
@@ -128,8 +129,18 @@ def _claimed(identity: object, side: str) -> dict[str, str]:
     return {str(n): str(v) for n, v in found.items()} if isinstance(found, dict) else {}
 
 
+def _let_differ(side: Path) -> set[str]:
+    """What was another than when the campaign was begun, and allowed when it was resumed."""
+    found = _read(side / RECEIPT).get("differs")
+    return permitted(map(str, found) if isinstance(found, list) else ())
+
+
 def _across_builds(after: Path) -> bool:
+    return _read(after / "agent.json").get("across_builds") is True
+
+
+def _read(path: Path) -> dict[str, Any]:
     try:
-        return read_json(after / "agent.json").get("across_builds") is True
+        return read_json(path)
     except InputError:
-        return False
+        return {}

@@ -64,6 +64,17 @@ def test_another_file_on_one_side_is_refused(tmp_path: Path) -> None:
     assert (note.code, note.side) == ("imported-other", "after")
 
 
+def test_what_was_allowed_on_resuming_is_no_difference(tmp_path: Path) -> None:
+    both = (side(tmp_path / "before"), side(tmp_path / "after", "/b"))
+    names = ["module flag_gems", "path of flag_gems"]
+    (both[1] / "receipt.json").write_text(json.dumps({"differs": names}))
+    (note,) = notes_of_run(claims("/a", "/a"), [both], "gelu")
+    assert note.code == "imported-other"
+    (both[1] / "receipt.json").write_text(json.dumps({"differs": "path of flag_gems"}))
+    with pytest.raises(InputError):
+        notes_of_run(claims("/a", "/a"), [both], "gelu")
+
+
 @pytest.mark.parametrize("across", [False, True])
 def test_another_device_is_refused(tmp_path: Path, across: bool) -> None:
     both = (side(tmp_path / "before"), side(tmp_path / "after", uuid="2", across=across))
