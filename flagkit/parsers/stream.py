@@ -40,11 +40,15 @@ _NULS = re.compile(rb"\0{8,}")
 
 
 class Wanted:
-    """What a parser waits for: texts anywhere in a line, and a pattern for its start."""
+    """What a parser waits for: texts anywhere in a line, and a pattern for its start.
+
+    What stands behind a carriage return starts a line too: on a terminal it is written over
+    what stood there.
+    """
 
     def __init__(self, texts: Iterable[bytes], start: bytes) -> None:
         self.texts = tuple(texts)
-        self.start = re.compile(rb"\n" + start)
+        self.starts = (re.compile(rb"\n" + start), re.compile(rb"\r" + start))
 
 
 class Lines:
@@ -109,10 +113,13 @@ class Lines:
 def _next(block: bytes, position: int, wanted: Wanted, found: dict[object, int]) -> int:
     """Where the next line with something wanted starts; the block's end if none does."""
     none = len(block)
-    best = found.get(wanted.start, -1)
-    if best < position - 1:
-        match = wanted.start.search(block, position - 1)
-        best = found[wanted.start] = match.start() if match else none
+    best = none
+    for start in wanted.starts:
+        at = found.get(start, -1)
+        if at < position - 1:
+            match = start.search(block, position - 1)
+            at = found[start] = match.start() if match else none
+        best = min(best, at)
     for text in wanted.texts:
         at = found.get(text, -1)
         if at < position:

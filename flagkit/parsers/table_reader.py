@@ -62,7 +62,7 @@ _WANTED = Wanted(
         # A byte of no text, which is found faster than the whole mark.
         HOLE[:1],
     ),
-    rb"(?:%s|%s(?:%s)*%s|[ >][ >]{0,39}(?:S(?:UCCESS|tatus|ize )|FAILED ))"
+    rb"(?:%s|%s(?:%s)*%s|[ >][ >]{0,39}(?:S(?:UCCESS|tatus|ize )|FAILED |-----))"
     % (_START, _ESCAPE, _ESCAPE, _START),
 )
 _PROGRESS = re.compile(

@@ -46,7 +46,7 @@ HEADER = (
     b"Status       Torch Latency (ms)    Gems Latency (ms)         Gems Speedup          "
     b"Size Detail\n" + b"-" * 95 + b"\n"
 )
-_KEPT = (9, 10)
+_KEPT = (9, 10, 13)
 CONTROLS = bytes(
     32 if code == 127 or (code < 32 and code not in _KEPT) else code for code in range(256)
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 
 from flagkit.model import Damaged, Note, Row
@@ -39,10 +41,9 @@ PLAIN = table(row(SIZES[0], 0.5, 0.25, 2.0), row(SIZES[1], 0.1, 0.2, 0.5))
 
 def facts(text: str | bytes) -> list[Row | Damaged | Note]:
     data = text.encode() if isinstance(text, str) else text
-    slow = list(flagkit_parser().parse(data.splitlines(keepends=True), "run.log"))
+    slow = list(flagkit_parser().parse(io.BytesIO(data), "run.log"))
     fast = list(flagkit_parser().parse(Lines([data]), "run.log"))
-    if b"\r" not in data.replace(b"\r\n", b""):
-        assert repr(fast) == repr(slow)
+    assert repr(fast) == repr(slow)
     return fast
 
 
@@ -241,6 +242,19 @@ def test_a_table_printed_in_two_layouts_counts_once() -> None:
     assert [r.key.size_key for r in rows(both)] == ["[[1024,1024]]", "[[64,64],1]"]
     assert len(notes(both, "printed-twice")) == 1
     assert len(rows(first + PLAIN.replace("gelu", "relu"))) == 3
+
+
+def test_what_a_progress_bar_left_its_line_to() -> None:
+    noise = "Autotuning kernel mm_kernel\n" * 100
+    bar = "100%|##########| 8/8 [00:01<00:00]\r"
+    first = f"{'1024':<8}{0.5:>18}{0.25:>21}{2.0:>16}\n"
+    head = f"{bar}Size    Torch Latency (ms)   Gems Latency (ms)    Gems Speedup\n{'-' * 63}\n"
+    (found,) = rows(noise + head + first)
+    assert (found.size_detail, found.baseline_ms, found.latency_ms) == ("1024", 0.5, 0.25)
+    end = f"{noise}{bar}FAILED test_x.py::test_mm - AssertionError\n"
+    assert notes(table(row("[8]", 0.5, 0.25, 2.0)) + end, "incomplete") == [
+        "test_x.py::test_mm failed: AssertionError"
+    ]
 
 
 def test_pasted_without_a_title() -> None:
