@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from flagkit.model import UNKNOWN
 from flagkit.parsers.cells import STARTED
 from flagkit.parsers.layouts import Layout, layout_of, read_row
+from flagkit.parsers.regimes import kept_mode
+from flagkit.parsers.rows import make_row
 from flagkit.parsers.titles import Title
+
+if TYPE_CHECKING:
+    from flagkit.model import Regime, Row, Source
+    from flagkit.parsers.cells import Cells
 
 LOST = Title(op="", dtype="", mode=UNKNOWN, level=UNKNOWN)
 """Stands for a title that was there and cannot be read."""
@@ -77,6 +84,26 @@ class OpenTable:
         """A row stands in *line*: more may follow it."""
         self.row_at, self._blank_at = line, 0
         self.patience = PATIENCE
+
+    def row_of(self, cells: Cells, regime: Regime, source: Source) -> Row:
+        """The row that *cells* are in this table; operator and dtype unknown without a title."""
+        title = self.title
+        return make_row(
+            op=title.op if title else UNKNOWN,
+            dtype=title.dtype if title else UNKNOWN,
+            size_detail=cells.detail,
+            key=cells.key,
+            latency_ms=cells.latency,
+            baseline_ms=cells.baseline,
+            tflops=cells.tflops,
+            gbps=cells.gbps,
+            baseline_gbps=cells.baseline_gbps,
+            failed=cells.first == "FAILED",
+            mode=kept_mode(title.mode) if title else UNKNOWN,
+            level=title.level if title else UNKNOWN,
+            regime=regime,
+            source=source,
+        )
 
     def foreign_seen(self, text: str, line: int) -> None:
         """Another line stands in the table. A blank one behind a row ends it."""

@@ -7,7 +7,13 @@ the pairs are told apart by their place. Every line ends with a tab: one without
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+from flagkit.model import UNKNOWN
+from flagkit.parsers.rows import make_row
+
+if TYPE_CHECKING:
+    from flagkit.model import Row, Source
 
 PREFIX = "Operator_Speedup_Test_Result\t"
 
@@ -38,3 +44,28 @@ def read_line(text: str) -> SpeedupLine | str | None:
         return "its cells are not latencies"
     values = [float(cell) for cell in numbers]
     return SpeedupLine(size=size.strip(), pairs=tuple(zip(values[::2], values[1::2], strict=True)))
+
+
+class SpeedupLines:
+    """Follows such lines: a size's line belongs to the operator that was named last."""
+
+    def __init__(self) -> None:
+        self._op = UNKNOWN
+
+    def take(self, text: str, source: Source) -> list[Row] | str:
+        """The rows of one line, one of each dtype; or what is wrong with it."""
+        line = read_line(text)
+        if line is None or isinstance(line, str):
+            return line or []
+        self._op = line.op or self._op
+        return [
+            make_row(
+                op=self._op,
+                dtype=UNKNOWN,
+                size_detail=line.size if column == 1 else f"{line.size} column={column}",
+                latency_ms=latency,
+                baseline_ms=baseline,
+                source=source,
+            )
+            for column, (baseline, latency) in enumerate(line.pairs, 1)
+        ]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
-from flagkit.model import UNKNOWN, Damaged, Note, Row, Source
+from flagkit.model import Damaged, Note, Row, Source
 from flagkit.parsers import pytest_output
 from flagkit.parsers.cells import INNER, STARTED, TAIL
 from flagkit.parsers.dirt import plain, shown, text_of
@@ -16,16 +15,16 @@ from flagkit.parsers.legacy import remains
 from flagkit.parsers.opentable import LOST, PATIENCE, OpenTable, WrappedRow
 from flagkit.parsers.regimes import (
     FLAGKIT_LINE,
-    MARKER,
     OLDER_LINE,
     fallback_line,
     kept_mode,
     regime_line,
     regime_of_table,
 )
-from flagkit.parsers.rows import UNKNOWN_REGIME, make_row
-from flagkit.parsers.speedup_lines import PREFIX, read_line
-from flagkit.parsers.stream import HOLE, Wanted, as_lines
+from flagkit.parsers.rows import UNKNOWN_REGIME
+from flagkit.parsers.speedup_lines import PREFIX, SpeedupLines
+from flagkit.parsers.stream import HOLE, as_lines
+from flagkit.parsers.tablelines import CI_PREFIX, INDENT, NATIVE, PROGRESS, WANTED
 from flagkit.parsers.titles import is_cut_title, read_title
 
 if TYPE_CHECKING:
@@ -40,36 +39,6 @@ TAIL_WITHIN = 4
 
 MAX_OVERWRITTEN = 1 << 16
 """Bytes of an overwritten line in which a row is looked for."""
-
-_INDENT = re.compile(r"^[ >]{1,40}")
-"""What pasting puts in front of a line, as far as :data:`_WANTED` sees through it."""
-
-_PREFIX = re.compile(r"(?:[^\t]{1,200}\t[^\t]{1,200}\t)?\ufeff?\d{4}-\d\d-\d\dT[\d:.]{8,20}Z ")
-"""What hosted CI puts in front of each line."""
-
-# Each alternative begins with one character, not with a repetition: most lines are then
-# passed over at their first character.
-_START = rb"(?:Operator_Speedup|S(?:UCCESS|tatus|ize )|" + pytest_output.START + rb")"
-_ESCAPE = rb"[\x1b\x9b\xc2][\[\x9b]?[0-9;?]*[A-Za-z]"
-_WANTED = Wanted(
-    # Lines of plug-ins can follow a file name that pytest has printed, and rows anything.
-    (
-        b"Performance Test",
-        b"SUCCESS   ",
-        MARKER.encode(),
-        FLAGKIT_LINE.encode(),
-        OLDER_LINE.encode(),
-        # A byte of no text, which is found faster than the whole mark.
-        HOLE[:1],
-    ),
-    rb"(?:%s|%s(?:%s)*%s|[ >][ >]{0,39}(?:S(?:UCCESS|tatus|ize )|FAILED |-----))"
-    % (_START, _ESCAPE, _ESCAPE, _START),
-)
-_PROGRESS = re.compile(
-    r"(?:[.FEsxXp]+|PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)(?: *\[ *\d+%\])?"
-    r"|=====.*|-{5,} .* -{5,}"
-)
-_NATIVE = re.compile(r"Native baseline: N/A \((.*)\)")
 
 
 class TableReader:
@@ -86,7 +55,7 @@ class TableReader:
         self._wrapped: WrappedRow | None = None
         self._held: list[Row] = []
         self._untitled = False
-        self._speedup_op = ""
+        self._speedups = SpeedupLines()
         self._tail_due = 0
         self._close_due = False
         self._line = self._damaged_at = self._row_at = 0
@@ -107,7 +76,7 @@ class TableReader:
             if self._table.dashes and self._table.layout.today:
                 yield from self._fast_rows(stream)
             near = self._table.patience > 0 or self._tail_due > 0 or self._close_due
-            stream.wait_for(None if near else _WANTED)
+            stream.wait_for(None if near else WANTED)
         self._session.end(shown(stream.ending)[-1], stream.number, self._row_at)
         yield from self._end(cut=not raw.endswith(b"\n"), last=raw)
 
@@ -144,7 +113,7 @@ class TableReader:
 
     def _take(self, text: str) -> Iterator[Row | Damaged | Note]:
         if text[:1].isdigit() or "\t" in text:
-            prefix = _PREFIX.match(text)
+            prefix = CI_PREFIX.match(text)
             text = text[prefix.end() :] if prefix else text
         if self._wrapped is not None:
             wrapped = self._wrapped
@@ -165,7 +134,7 @@ class TableReader:
             titled = yield from self._titled(text)
             if titled:
                 return
-        bare = _INDENT.sub("", text, count=1)
+        bare = INDENT.sub("", text, count=1)
         if self._table.header_seen(bare, self._line):
             self._fast = None
             return
@@ -184,7 +153,11 @@ class TableReader:
             yield from self._damaged(text, "it is cut after its first letters", self._line)
             return
         if PREFIX in text:
-            yield from self._speedup_line(text)
+            found = self._speedups.take(text, Source(file=self._file, line=self._line))
+            if isinstance(found, str):
+                yield from self._damaged(text, found, self._line)
+            else:
+                yield from found
             return
         self._passed_over(text)
         yield from self._remark(text)
@@ -195,24 +168,6 @@ class TableReader:
         if self._close_due and self._tail_due <= 0:
             self._close()
 
-    def _speedup_line(self, text: str) -> Iterator[Row | Damaged]:
-        """A row of each dtype out of one line of :mod:`flagkit.parsers.speedup_lines`."""
-        line = read_line(text)
-        if isinstance(line, str):
-            yield from self._damaged(text, line, self._line)
-        elif line is not None and line.op:
-            self._speedup_op = line.op
-        elif line is not None:
-            for column, (baseline, latency) in enumerate(line.pairs, 1):
-                yield make_row(
-                    op=self._speedup_op or UNKNOWN,
-                    dtype=UNKNOWN,
-                    size_detail=line.size if column == 1 else f"{line.size} column={column}",
-                    latency_ms=latency,
-                    baseline_ms=baseline,
-                    source=Source(file=self._file, line=self._line),
-                )
-
     def _remark(self, text: str) -> Iterator[Note]:
         """Lines that are no row but say something about rows."""
         op = self._table.title.op if self._table.title else "an operator"
@@ -221,11 +176,11 @@ class TableReader:
         elif FLAGKIT_LINE in text or OLDER_LINE in text:
             if line := regime_line(text):
                 self._regimes[line.op] = line.regime
-        elif native := _NATIVE.search(text):
+        elif native := NATIVE.search(text):
             yield self._note("no-baseline", f"{op}: no torch baseline: {native[1]}")
         elif "No benchmark results were collected" in text:
             yield self._note("incomplete", f"{op}: no benchmark results were collected")
-        elif self._session.feed(text, self._line) or _PROGRESS.fullmatch(text.strip()):
+        elif self._session.feed(text, self._line) or PROGRESS.fullmatch(text.strip()):
             # Unless the rest of a row follows: then the line is another process's.
             self._close_due = True
 
@@ -292,22 +247,8 @@ class TableReader:
             yield self._note("no-title", "rows without a table's title: op and dtype unknown")
         self._tail_due = 0
         self._row_at = self._line
-        row = make_row(
-            op=title.op if title else UNKNOWN,
-            dtype=title.dtype if title else UNKNOWN,
-            size_detail=cells.detail,
-            key=cells.key,
-            latency_ms=cells.latency,
-            baseline_ms=cells.baseline,
-            tflops=cells.tflops,
-            gbps=cells.gbps,
-            baseline_gbps=cells.baseline_gbps,
-            failed=cells.first == "FAILED",
-            mode=kept_mode(title.mode) if title else UNKNOWN,
-            level=title.level if title else UNKNOWN,
-            regime=self._regime,
-            source=Source(file=self._file, line=line),
-        )
+        where = Source(file=self._file, line=line)
+        row = self._table.row_of(cells, self._regime, where)
         if self._table.layout.detail:
             yield row
         else:
