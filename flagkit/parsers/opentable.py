@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from flagkit.model import UNKNOWN
-from flagkit.parsers.cells import STARTED
-from flagkit.parsers.layouts import Layout, layout_of, read_row
-from flagkit.parsers.regimes import kept_mode
-from flagkit.parsers.rows import make_row
+from flagkit.parsers.cells import TAIL
+from flagkit.parsers.layouts import Layout, layout_of, layout_of_row, read_row
+from flagkit.parsers.legacy import STARTED, remains
 from flagkit.parsers.titles import Title
-
-if TYPE_CHECKING:
-    from flagkit.model import Regime, Row, Source
-    from flagkit.parsers.cells import Cells
 
 LOST = Title(op="", dtype="", mode=UNKNOWN, level=UNKNOWN)
 """Stands for a title that was there and cannot be read."""
 
 PATIENCE = 64
 """Foreign lines read one by one within a table, before only marked lines are looked for."""
-
-MAX_PIECES = 200
-"""Screen lines of one wrapped row; no detail is longer."""
 
 MAX_HEADER = 1000
 """Characters of a column line that a terminal has wrapped."""
@@ -85,26 +76,6 @@ class OpenTable:
         self.row_at, self._blank_at = line, 0
         self.patience = PATIENCE
 
-    def row_of(self, cells: Cells, regime: Regime, source: Source) -> Row:
-        """The row that *cells* are in this table; operator and dtype unknown without a title."""
-        title = self.title
-        return make_row(
-            op=title.op if title else UNKNOWN,
-            dtype=title.dtype if title else UNKNOWN,
-            size_detail=cells.detail,
-            key=cells.key,
-            latency_ms=cells.latency,
-            baseline_ms=cells.baseline,
-            tflops=cells.tflops,
-            gbps=cells.gbps,
-            baseline_gbps=cells.baseline_gbps,
-            failed=cells.first == "FAILED",
-            mode=kept_mode(title.mode) if title else UNKNOWN,
-            level=title.level if title else UNKNOWN,
-            regime=regime,
-            source=source,
-        )
-
     def foreign_seen(self, text: str, line: int) -> None:
         """Another line stands in the table. A blank one behind a row ends it."""
         if text.strip() or (self.nothing_above and not self.row_at):
@@ -122,6 +93,35 @@ class OpenTable:
     def expects_rows(self, line: int) -> bool:
         """Whether *line* comes right behind a row or the line of dashes."""
         return line > 1 and line - 1 in (self.row_at, self.ruled_at)
+
+    def is_old_row(self, text: str, line: int) -> bool:
+        """Whether *text* begins with a size, not with a status, and is a row or was one.
+
+        Only known within such a table, or where each cell stands in its place.
+        """
+        if self.patience <= 0 or not text:
+            return False
+        if self.layout.status:
+            pasted = layout_of_row(text) if self.nothing_above else None
+            self.layout = pasted or self.layout
+            return pasted is not None
+        if not isinstance(read_row(text, self.layout), str):
+            return True
+        return self.expects_rows(line) and STARTED.match(text) is not None
+
+    def is_cut_status(self, text: str, line: int) -> bool:
+        """Whether *text* is the beginning of a row's status where a row has to stand."""
+        return self.layout.status and self.expects_rows(line) and _begins_status(text)
+
+    def may_be_cut(self, text: str, line: int) -> bool:
+        """Whether *text*, with which the log ends, may be the beginning of a row."""
+        if self.layout.status:
+            return not self.nothing_above and _begins_status(text)
+        return text.isdecimal() and self.expects_rows(line)
+
+    def is_rest_of_row(self, text: str) -> bool:
+        """Whether *text* ends as rows do, wherever it begins."""
+        return TAIL.search(text) is not None or (not self.layout.status and remains(text))
 
     def header_seen(self, text: str, line: int) -> bool:
         """Follow the column line and the dashes; whether *text* is one of them."""
@@ -172,36 +172,8 @@ class OpenTable:
         return self.dashes > 0 and self.ruled_at == line - 1
 
 
-class WrappedRow:
-    """A row that a terminal of known width shows in several lines."""
-
-    def __init__(self, first: str, line: int, width: int) -> None:
-        self.line = line
-        self._pieces = [first]
-        self._width = width
-
-    def takes(self, text: str) -> bool:
-        """Add the screen line *text*, unless it cannot belong to the row."""
-        if (
-            STARTED.match(text)
-            or not text.strip()
-            or "Performance Test" in text
-            or len(self._pieces) >= MAX_PIECES
-            or len(text) > self._width
-        ):
-            return False
-        self._pieces.append(text)
-        return True
-
-    def whole(self, layout: Layout) -> bool:
-        """Whether the row is complete."""
-        return not isinstance(read_row(self.text, layout), str)
-
-    @property
-    def text(self) -> str:
-        """The row in one line. A terminal's copy loses blanks at the end of its lines."""
-        *full, last = self._pieces
-        return "".join(piece.ljust(self._width) for piece in full) + last
+def _begins_status(text: str) -> bool:
+    return text != "" and "SUCCESS".startswith(text)
 
 
 def _all_dashes(text: str) -> bool:

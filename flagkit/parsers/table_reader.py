@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from flagkit.model import Damaged, Note, Row, Source
-from flagkit.parsers import pytest_output
-from flagkit.parsers.cells import INNER, STARTED, TAIL
+from flagkit.parsers.cells import INNER, STARTED
 from flagkit.parsers.dirt import plain, shown, text_of
-from flagkit.parsers.fastrows import FastRows
-from flagkit.parsers.layouts import layout_of_row, read_row
-from flagkit.parsers.legacy import STARTED as LEGACY_STARTED
+from flagkit.parsers.layouts import read_row
 from flagkit.parsers.legacy import remains
-from flagkit.parsers.opentable import LOST, PATIENCE, OpenTable, WrappedRow
-from flagkit.parsers.regimes import (
-    FLAGKIT_LINE,
-    OLDER_LINE,
-    fallback_line,
-    kept_mode,
-    regime_line,
-    regime_of_table,
-)
-from flagkit.parsers.rows import UNKNOWN_REGIME
+from flagkit.parsers.opentable import LOST, PATIENCE, OpenTable
+from flagkit.parsers.regimes import kept_mode
+from flagkit.parsers.remarks import Remarks
 from flagkit.parsers.speedup_lines import PREFIX, SpeedupLines
 from flagkit.parsers.stream import HOLE, as_lines
-from flagkit.parsers.tablelines import CI_PREFIX, INDENT, NATIVE, PROGRESS, WANTED
+from flagkit.parsers.tablelines import CI_PREFIX, INDENT, WANTED
+from flagkit.parsers.tablerows import TableRows
 from flagkit.parsers.titles import is_cut_title, read_title
+from flagkit.parsers.wrapped import Unproven, WrappedRow, may_go_on
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
 
-    from flagkit.model import Regime
     from flagkit.parsers.stream import Lines
-    from flagkit.parsers.titles import Title
 
 TAIL_WITHIN = 4
 """Lines behind a cut row in which its end is taken to be its own."""
@@ -40,31 +31,53 @@ TAIL_WITHIN = 4
 MAX_OVERWRITTEN = 1 << 16
 """Bytes of an overwritten line in which a row is looked for."""
 
+MOST_HELD = 20_000
+"""Facts kept back until a second wrapped row proves the first."""
+
 
 class TableReader:
     """Reads one log: which table is open, and what is unfinished."""
 
     def __init__(self, source: str) -> None:
         self._file = source
-        self._session = pytest_output.Session(source)
-        self._regimes: dict[str, Regime] = {}
-        self._regime = UNKNOWN_REGIME
+        self._remarks = Remarks(source)
+        self._speedups = SpeedupLines()
         self._table = OpenTable()
-        self._fast: FastRows | None = None
+        self._rows = TableRows(source)
         self._pending_title = ""
         self._wrapped: WrappedRow | None = None
-        self._held: list[Row] = []
+        self._unproven: Unproven | None = None
+        self._widths: frozenset[int] = frozenset()
         self._untitled = False
-        self._speedups = SpeedupLines()
         self._tail_due = 0
         self._close_due = False
+        self._last = b"\n"
         self._line = self._damaged_at = self._row_at = 0
 
     def read(self, lines: Iterable[bytes]) -> Iterator[Row | Damaged | Note]:
         """Every fact of the log, in its order."""
         stream = as_lines(lines)
-        raw = b"\n"
-        for raw in stream:
+        each = iter(stream)
+        yield from self._follow(stream, each)
+        while (first := self._unproven) is not None:
+            self._unproven = None
+            facts = self._follow(stream, each)
+            between = list(islice(facts, MOST_HELD))
+            second = self._unproven
+            if second is not None and first.widths & second.widths:
+                self._widths, self._unproven = first.widths & second.widths, None
+                yield from (first.row, *between, second.row)
+                facts = self._follow(stream, each)
+            else:
+                why = "it is cut in its size detail"
+                yield Damaged(text=first.text[:500], reason=why, source=first.row.source)
+                yield from between
+            yield from facts
+
+    def _follow(self, stream: Lines, each: Iterator[bytes]) -> Iterator[Row | Damaged | Note]:
+        """What stands next in the log, up to a wrapped row that has to be proven."""
+        for raw in each:
+            self._last = raw
             self._line = stream.number
             for text in shown(raw):
                 yield from self._take(text)
@@ -73,12 +86,14 @@ class TableReader:
                 yield from self._damaged(plain(raw), why, self._line)
             if HOLE in raw and b"Performance Test" not in raw.rpartition(HOLE)[2]:
                 self._table.lose_title()
+            if self._unproven is not None:
+                return
             if self._table.dashes and self._table.layout.today:
                 yield from self._fast_rows(stream)
             near = self._table.patience > 0 or self._tail_due > 0 or self._close_due
             stream.wait_for(None if near else WANTED)
-        self._session.end(shown(stream.ending)[-1], stream.number, self._row_at)
-        yield from self._end(cut=not raw.endswith(b"\n"), last=raw)
+        yield from self._end(cut=not self._last.endswith(b"\n"))
+        yield from self._remarks.end(shown(stream.ending)[-1], stream.number, self._row_at)
 
     def _is_overwritten(self, raw: bytes) -> bool:
         """Whether *raw* holds a row of which nothing was left to be seen."""
@@ -91,20 +106,11 @@ class TableReader:
     def _fast_rows(self, stream: Lines) -> Sequence[Row]:
         """The plain rows that stand next in a table of today's layout."""
         table, title = self._table, self._table.title
-        if title is None or title == LOST or table.wrap or self._close_due:
+        if title is None or title == LOST or table.wrap or self._wrapped or self._close_due:
             return ()
         if table.left(stream.number + 1):
             return ()
-        if self._fast is None:
-            self._fast = FastRows(
-                op=title.op,
-                dtype=title.dtype,
-                mode=kept_mode(title.mode),
-                level=title.level,
-                regime=self._regime,
-                file=self._file,
-            )
-        rows = self._fast.read(stream)
+        rows = self._rows.fast(title).read(stream)
         if rows:
             self._tail_due = 0
             self._row_at = stream.number
@@ -116,11 +122,9 @@ class TableReader:
             prefix = CI_PREFIX.match(text)
             text = text[prefix.end() :] if prefix else text
         if self._wrapped is not None:
-            wrapped = self._wrapped
-            taken = wrapped.takes(text)
-            if not taken or wrapped.whole(self._table.layout):
-                self._wrapped = None
-                yield from self._row(wrapped.text, wrapped.line)
+            taken = self._wrapped.takes(text, self._line)
+            if not taken or self._wrapped.whole(self._table.layout):
+                yield from self._unwrap(self._wrapped)
             if taken:
                 return
         if STARTED.match(text) and self._table.layout.status and not self._table.wrap:
@@ -136,53 +140,38 @@ class TableReader:
                 return
         bare = INDENT.sub("", text, count=1)
         if self._table.header_seen(bare, self._line):
-            self._fast = None
             return
         if not text:
             self._passed_over(text)
             return
-        if STARTED.match(bare) or self._is_legacy_row(bare):
+        if STARTED.match(bare) or self._table.is_old_row(bare, self._line):
             yield from self._begin_row(bare)
             return
+        near = self._table.patience > 0 or self._tail_due > 0
         inner = len(INNER.findall(text))
-        if inner or self._is_rest_of_row(text):
+        if inner or (near and self._table.is_rest_of_row(text)):
             yield from self._fragment(text, inner)
             return
-        if self._table.expects_rows(self._line) and self._could_start_a_row(bare.strip()):
+        if self._table.is_cut_status(bare.strip(), self._line):
             self._table.row_seen(self._line)
             yield from self._damaged(text, "it is cut after its first letters", self._line)
             return
         if PREFIX in text:
-            found = self._speedups.take(text, Source(file=self._file, line=self._line))
-            if isinstance(found, str):
-                yield from self._damaged(text, found, self._line)
-            else:
-                yield from found
+            rows = self._speedups.take(text, Source(file=self._file, line=self._line))
+            yield from self._damaged(text, rows, self._line) if isinstance(rows, str) else rows
             return
         self._passed_over(text)
-        yield from self._remark(text)
+        op = self._table.title.op if self._table.title else "an operator"
+        if told := self._remarks.read(text, self._line, op):
+            yield told
+        # Unless the rest of a row follows: then the line is another process's.
+        self._close_due = self._close_due or self._remarks.ended
 
     def _passed_over(self, text: str) -> None:
         self._table.foreign_seen(text, self._line)
         self._tail_due -= 1
         if self._close_due and self._tail_due <= 0:
             self._close()
-
-    def _remark(self, text: str) -> Iterator[Note]:
-        """Lines that are no row but say something about rows."""
-        op = self._table.title.op if self._table.title else "an operator"
-        if mark := fallback_line(text):
-            yield mark
-        elif FLAGKIT_LINE in text or OLDER_LINE in text:
-            if line := regime_line(text):
-                self._regimes[line.op] = line.regime
-        elif native := NATIVE.search(text):
-            yield self._note("no-baseline", f"{op}: no torch baseline: {native[1]}")
-        elif "No benchmark results were collected" in text:
-            yield self._note("incomplete", f"{op}: no benchmark results were collected")
-        elif self._session.feed(text, self._line) or PROGRESS.fullmatch(text.strip()):
-            # Unless the rest of a row follows: then the line is another process's.
-            self._close_due = True
 
     def _titled(self, text: str) -> Generator[Row | Note, None, bool]:
         """Read a title, in one line or in several that a terminal made of it."""
@@ -199,24 +188,14 @@ class TableReader:
                 return False
             yield self._note("damaged-title", f"a table's title cannot be read: {joined[:200]!r}")
             title = LOST
-        yield from self._release(title)
+        held, twice = self._rows.release(title)
+        yield from held
+        if twice:
+            yield self._note("printed-twice", f"{title.op}: its table is printed in two layouts")
         self._table.begin(title)
-        self._fast, self._close_due = None, False
-        self._regime = regime_of_table(self._regimes, title.op, kept_mode(title.mode))
+        self._rows.begin(title, self._remarks.regime(title.op, kept_mode(title.mode)))
+        self._close_due = False
         return True
-
-    def _is_legacy_row(self, text: str) -> bool:
-        """A row that begins with a size: only known as one within its table, or by its places."""
-        table = self._table
-        if table.patience <= 0 or not text:
-            return False
-        if table.layout.status:
-            pasted = layout_of_row(text) if table.nothing_above else None
-            table.layout = pasted or table.layout
-            return pasted is not None
-        if not isinstance(read_row(text, table.layout), str):
-            return True
-        return table.expects_rows(self._line) and LEGACY_STARTED.match(text) is not None
 
     def _begin_row(self, text: str) -> Iterator[Row | Damaged | Note]:
         table = self._table
@@ -235,6 +214,8 @@ class TableReader:
         title = self._table.title
         cells = read_row(text, self._table.layout)
         if isinstance(cells, str):
+            if title not in (None, LOST) and self._is_wrapped(text, line):
+                return
             yield from self._damaged(text, cells, line)
             if "Performance Test (" in text:
                 yield from self._titled(text)
@@ -247,25 +228,44 @@ class TableReader:
             yield self._note("no-title", "rows without a table's title: op and dtype unknown")
         self._tail_due = 0
         self._row_at = self._line
-        where = Source(file=self._file, line=line)
-        row = self._table.row_of(cells, self._regime, where)
+        row = self._rows.make(cells, line)
         if self._table.layout.detail:
             yield row
         else:
-            self._held.append(row)
+            self._rows.hold(row)
 
-    def _release(self, title: Title | None = None) -> Iterator[Row | Note]:
-        """Let the rows of a table without size details go, unless *title* repeats them.
+    def _is_wrapped(self, text: str, line: int) -> bool:
+        """Begin a row with *text* that a wide terminal may have wrapped in its size detail."""
+        if self._wrapped is not None or self._table.wrap or not may_go_on(text, self._table.layout):
+            return False
+        self._wrapped = WrappedRow(text, line, None)
+        return True
 
-        One vendor's branch prints each table twice: in the first layout as it goes, then
-        as today's.
-        """
-        held, self._held = self._held, []
-        old = self._table.title
-        if held and title and old and title[:2] == old[:2] and title.layout != old.layout:
-            yield self._note("printed-twice", f"{title.op}: its table is printed in two layouts")
-        else:
-            yield from held
+    def _unwrap(self, wrapped: WrappedRow) -> Iterator[Row | Damaged | Note]:
+        """Read *wrapped*, to which nothing more belongs."""
+        if wrapped.proven:
+            self._wrapped = None
+            yield from self._row(wrapped.text, wrapped.line)
+            return
+        (line, first), *others = wrapped.pieces
+        cells = read_row(wrapped.text, self._table.layout)
+        if not isinstance(cells, str):
+            self._wrapped = None
+            self._table.row_seen(self._line)
+            self._row_at = self._line
+            row = self._rows.make(cells, line)
+            if wrapped.widths & self._widths:
+                yield row
+            else:
+                self._unproven = Unproven(row, first, wrapped.widths)
+            return
+        here = self._line
+        self._line = line
+        yield from self._damaged(first, str(read_row(first, self._table.layout)), line)
+        self._wrapped = None
+        for self._line, text in others:
+            yield from self._take(text)
+        self._line = here
 
     def _damaged(self, text: str, why: str, line: int) -> Iterator[Damaged]:
         self._tail_due = TAIL_WITHIN
@@ -291,31 +291,20 @@ class TableReader:
         """The table is over: rows that come without a new title belong to no operator."""
         self._table.end()
         self._close_due = False
-        self._regime = self._regimes.get("", UNKNOWN_REGIME)
+        self._rows.begin(None, self._remarks.regime_of_nobody())
 
-    def _end(self, cut: bool, last: bytes) -> Iterator[Row | Damaged | Note]:
+    def _end(self, cut: bool) -> Iterator[Row | Damaged | Note]:
         if self._wrapped is not None:
-            yield from self._row(self._wrapped.text, self._wrapped.line)
+            yield from self._unwrap(self._wrapped)
         elif cut and self._damaged_at != self._line and self._table.patience > 0:
-            text = shown(last)[-1].strip()
-            digits = text.isdecimal() and self._table.expects_rows(self._line)
-            legacy = digits and not self._table.layout.status
-            if legacy or (self._could_start_a_row(text) and not self._table.nothing_above):
+            text = shown(self._last)[-1].strip()
+            if self._table.is_cut_status(text, self._line) or self._table.may_be_cut(
+                text, self._line
+            ):
                 yield from self._damaged(text, "it is cut after its first letters", self._line)
-        yield from self._release()
+        yield from self._rows.release()[0]
         if cut and self._damaged_at == self._line:
             yield self._note("incomplete", "the log ends in mid-row")
-        yield from self._session.notes()
-
-    def _could_start_a_row(self, text: str) -> bool:
-        return self._table.layout.status and text != "" and "SUCCESS".startswith(text)
-
-    def _is_rest_of_row(self, text: str) -> bool:
-        if self._table.patience <= 0 and self._tail_due <= 0:
-            return False
-        if TAIL.search(text):
-            return True
-        return not self._table.layout.status and remains(text)
 
     def _note(self, code: str, text: str) -> Note:
-        return Note(code=code, text=text, source=Source(file=self._file, line=self._line))
+        return self._remarks.note(code, text, self._line)

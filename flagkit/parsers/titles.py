@@ -18,7 +18,7 @@ _TITLE = re.compile(
 """Names are one word, but for ``backward``, until titles got their colon. Then some forks have
 names of several plain words; a title with other text among them was glued to another line."""
 
-_REST = re.compile(r"Performance Test \((?:dtype=|torch\.)")
+_REST = r"Performance Test \((?:dtype=|torch\.)"
 _VALUE = re.compile(r"[\w.:-]+")
 
 
@@ -34,7 +34,9 @@ class Title(NamedTuple):
 
 def is_cut_title(text: str) -> bool:
     """Whether *text* holds enough of a title to be one, though none can be read."""
-    return _REST.search(text) is not None or ("Operator" in text and "Performance Test (" in text)
+    return re.search(_REST, text) is not None or (
+        "Operator" in text and "Performance Test (" in text
+    )
 
 
 def read_title(text: str) -> Title | None:

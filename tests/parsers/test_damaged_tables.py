@@ -276,3 +276,61 @@ def test_escapes_of_eight_bits(escape: bytes) -> None:
     assert ledger(coloured) == (GELUS, [])
     far = coloured.replace(escape + b"32m", b"noise\n" * 100 + escape + b"32m")
     assert ledger(far) == (GELUS, [])
+
+
+class TestWideTerminals:
+    """Terminals that show the column line whole and wrap only rows."""
+
+    LONG = tuple(
+        row(f"[torch.Size([{n}, 1024, 64]), torch.Size([{n}, 64]), torch.Size([7, {n}])]", n, n / 2)
+        for n in (128, 256, 512)
+    )
+
+    @staticmethod
+    def wrapped(text: str, width: int, stripped: bool = False) -> str:
+        lines = [
+            line[at : at + width]
+            for line in text.splitlines()
+            for at in range(0, max(len(line), 1), width)
+        ]
+        return "".join(f"{line.rstrip() if stripped else line}\n" for line in lines)
+
+    @pytest.mark.parametrize("stripped", [False, True])
+    @pytest.mark.parametrize("width", range(95, 131))
+    def test_two_rows_that_break_at_one_place_prove_it(self, width: int, stripped: bool) -> None:
+        text = title("gelu") + HEADER + "".join(self.LONG) + RELU + self.LONG[0]
+        want = [*(("gelu", n / 2) for n in (128, 256, 512)), ("relu", 8.0), ("relu", 20.0)]
+        assert ledger(self.wrapped(text, width, stripped)) == ([*want, ("relu", 64.0)], [])
+
+    def test_in_the_order_of_the_log(self) -> None:
+        text = title("gelu") + HEADER + self.LONG[0] + A1 + self.LONG[1] + RELU
+        assert [f.source.line for f in facts(self.wrapped(text, 110)) if isinstance(f, Row)] == [
+            *(5, 7, 8, 14, 15)
+        ]
+
+    def test_one_row_proves_nothing(self) -> None:
+        text = title("gelu") + HEADER + A1 + self.LONG[0] + A2
+        rows, damaged = ledger(self.wrapped(text, 110))
+        assert (rows, damaged) == (GELUS, [6])
+        assert notes(self.wrapped(text, 110)[:-1], "incomplete") == []
+
+    def test_lines_that_do_not_go_on(self) -> None:
+        first = self.LONG[0][:110] + "\n"
+        for other in ("[W] late\n", "12\n", ".\n", "", self.LONG[0][:110] + "\n", "x" * 110 + "\n"):
+            text = title("gelu") + HEADER + A1 + first + other + A2
+            rows, damaged = ledger(text)
+            assert [latency for _, latency in rows] == [1.0, 2.0]
+            assert damaged == ([6, 7] if other.startswith("SUCCESS") else [6])
+
+    def test_what_stands_behind_a_cut_row_is_read(self) -> None:
+        failed = "FAILED test_gelu.py::test_gelu - out of memory\n"
+        text = title("gelu") + HEADER + A1 + self.LONG[0][:110] + "\n" + failed
+        assert notes(text, "incomplete") == ["test_gelu.py::test_gelu failed: out of memory"]
+
+    def test_a_digit_of_another_line_is_never_joined(self) -> None:
+        text = title("gelu") + HEADER + A1 + self.LONG[0][:100] + "\n12" + self.LONG[0][100:] + A2
+        assert ledger(text) == (GELUS, [6])
+
+
+def notes(text: str, code: str) -> list[str]:
+    return [f.text for f in facts(text) if isinstance(f, Note) and f.code == code]
