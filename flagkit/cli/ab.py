@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import sys
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,10 +35,13 @@ from flagkit.experiment import schedule
 from flagkit.experiment.asking import Asked
 from flagkit.experiment.campaign import Campaign
 from flagkit.experiment.identity import identities, refuse_differences
+from flagkit.experiment.lock import held
 from flagkit.experiment.preflight import verify_switch
 from flagkit.experiment.remembered import Remembered, users_file
 from flagkit.experiment.report import write_reports
+from flagkit.experiment.resuming import check_kept, check_same, unfinished
 from flagkit.experiment.rundir import RunDir
+from flagkit.experiment.verify import unseal
 from flagkit.plugins import Kind
 from flagkit.reporters.terminal import closing
 
@@ -88,11 +93,38 @@ def command(ctx: click.Context, /, **given: Any) -> int:
     if given["resume"] is None:
         request = request_from(given, "switch", "backend")
     else:
-        refuse_beside_resume(ctx, {"resume", "reporter", "output", "force", "fail_on", "help"})
-        request = stored_request(RunDir.open(given["resume"]))
+        refuse_beside_resume(
+            ctx, {"resume", "reporter", "output", "force", "fail_on", "allow_diff", "help"}
+        )
+        rundir = RunDir.open(given["resume"].absolute())
+        request = stored_request(rundir)
+        allowed = (*request.allow_diff, *given["allow_diff"])
+        request = replace(request, allow_diff=allowed)
     campaign = Campaign(request, found, os.environ)
     if given["dry_run"]:
         return _dry_run(campaign, given["runs_dir"])
+    with contextlib.ExitStack() as stack:
+        if given["resume"] is not None:
+            stack.enter_context(held(rundir.root))
+            check_kept(rundir)
+        operators, identity = _checked(campaign, given["runs_dir"])
+        differs: tuple[str, ...] = ()
+        if given["resume"] is None:
+            name = f"{request.switch}-{request.backend}"
+            rundir = RunDir.create(given["runs_dir"].absolute(), name, datetime.now())
+            stack.enter_context(held(rundir.root))
+            schedule.begin(campaign, rundir, operators, identity)
+        elif unfinished(rundir, operators, request.rounds):
+            differs = check_same(rundir, campaign, operators, identity)
+            unseal(rundir)
+        return _measure(campaign, operators, rundir, reporter, given, differs)
+
+
+def _checked(
+    campaign: Campaign, runs_dir: Path
+) -> tuple[tuple[Operator, ...], dict[str, dict[str, str]]]:
+    """The operators and what each side is, after all that is checked before a run."""
+    request = campaign.request
     answer = campaign.availability()
     if not answer.ok:
         raise errors.UnavailableError("backend", request.backend, answer.reason)
@@ -101,26 +133,10 @@ def command(ctx: click.Context, /, **given: Any) -> int:
     if request.verify:
         verify_switch(campaign, Remembered(users_file(os.environ)), asked)
     for operator in operators:
-        schedule.check_differences(campaign, RunDir(root=given["runs_dir"]), operator)
+        schedule.check_differences(campaign, RunDir(root=runs_dir), operator)
     identity = identities(campaign, asked)
     refuse_differences(campaign, identity)
-    rundir = _rundir(campaign, operators, given, identity)
-    return _measure(campaign, operators, rundir, reporter, given)
-
-
-def _rundir(
-    campaign: Campaign,
-    operators: Sequence[Operator],
-    given: dict[str, Any],
-    identity: dict[str, dict[str, str]],
-) -> RunDir:
-    """The run directory to go on with, or a new one with all that is written before a run."""
-    if given["resume"]:
-        return RunDir.open(given["resume"].absolute())
-    name = f"{campaign.request.switch}-{campaign.request.backend}"
-    rundir = RunDir.create(given["runs_dir"].absolute(), name, datetime.now())
-    schedule.begin(campaign, rundir, operators, identity)
-    return rundir
+    return operators, identity
 
 
 def _measure(
@@ -129,6 +145,7 @@ def _measure(
     rundir: RunDir,
     reporter: Reporter,
     given: dict[str, Any],
+    differs: Sequence[str],
 ) -> int:
     found = campaign.registry
     options = belonging(reporter.name, given)
@@ -143,9 +160,11 @@ def _measure(
         results_on_stdout=own,
     )
     display.said(f"run directory: {near(rundir.root)}")
+    if differs:
+        display.said(f"changed since the campaign began, and allowed: {', '.join(differs)}")
     for problem in campaign.tuner_problems:
         display.said(f"not replayed: {problem}")
-    result = schedule.run(campaign, rundir, operators, display)
+    result = schedule.run(campaign, rundir, operators, display, differs)
     write_reports(rundir, result.reports, found)
     if own:
         if len(result.reports) > 1:

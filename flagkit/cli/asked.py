@@ -149,11 +149,17 @@ def _absolute(path: Path | None) -> Path | None:
 def stored_request(rundir: RunDir) -> Request:
     """What an earlier `flagkit ab` was asked; raises :class:`flagkit.errors.InputError`."""
     try:
-        return Request.from_json(rundir.campaign()["request"])
-    except (KeyError, TypeError, AttributeError) as error:
+        request = Request.from_json(rundir.campaign()["request"])
+    except (KeyError, TypeError, ValueError) as error:
         raise errors.InputError(
             f"{rundir.root}: its campaign.json holds no request this version can go on with"
         ) from error
+    if not request.switch:
+        raise errors.UsageError(
+            f"{rundir.root} is a single run of `flagkit run`, which has no second side: run it "
+            "again with `flagkit run`"
+        )
+    return request
 
 
 def refuse_beside_resume(ctx: click.Context, allowed: set[str]) -> None:

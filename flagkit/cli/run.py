@@ -17,12 +17,15 @@ from flagkit.experiment import schedule
 from flagkit.experiment.campaign import Campaign
 from flagkit.experiment.collect import collect
 from flagkit.experiment.identity import identity
+from flagkit.experiment.lock import held
 from flagkit.experiment.replaying import Replay, replay_of, side_of, taken_over
 from flagkit.experiment.request import Step
 from flagkit.experiment.rundir import RECEIPT, RunDir, folder_name
 from flagkit.experiment.verify import seal
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from flagkit.experiment.campaign import Operator
     from flagkit.model import Side
 
@@ -64,7 +67,17 @@ def command(ctx: click.Context, /, **given: Any) -> int:
         for operator in operators
     }
     rundir = _directory(given)
-    schedule.begin(campaign, rundir, operators, {side: here})
+    with held(rundir.root):
+        schedule.begin(campaign, rundir, operators, {side: here})
+        return _measure(campaign, rundir, operators, replays)
+
+
+def _measure(
+    campaign: Campaign,
+    rundir: RunDir,
+    operators: Sequence[Operator],
+    replays: Mapping[str, Replay | None],
+) -> int:
     display = Display(
         CampaignLog(rundir.root / "campaign.log"),
         operators=len(operators),

@@ -87,13 +87,17 @@ def sha256(path: Path) -> str:
 def check_sums(root: Path) -> list[str]:
     """What changed under *root* since :func:`copy_harness`: one line a file, empty if nothing."""
     try:
-        text = (root / SUMS).read_bytes().decode("utf-8", "surrogateescape")
+        recorded = parse_sums((root / SUMS).read_bytes())
     except OSError as error:
         return [f"{SUMS}: {error.strerror or error}"]
-    lines = text.split("\n")[:-1]
-    recorded = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
     found = {name: sha256(path) for name, path in files(root)}
     return differing(recorded, found)
+
+
+def parse_sums(data: bytes) -> dict[str, str]:
+    """Digests by name, of lines such as ``sha256sum`` writes and checks."""
+    lines = data.decode("utf-8", "surrogateescape").split("\n")
+    return {name: digest for digest, _, name in (ln.partition("  ") for ln in lines if ln)}
 
 
 def differing(recorded: Mapping[str, str], found: Mapping[str, str]) -> list[str]:

@@ -12,7 +12,7 @@ from flagkit.experiment.rundir import RECEIPT
 from flagkit.jsonl import read_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from flagkit.experiment.process import Outcome
@@ -40,16 +40,27 @@ def allowed_environment(environ: Mapping[str, str], names: Mapping[str, Any]) ->
     return {
         name: value
         for name, value in sorted(environ.items())
-        if (name in names or _SHOWN.match(name)) and not _SECRET.search(name)
+        if (name in names or _SHOWN.match(name)) and not is_secret(name)
     }
 
 
+def is_secret(name: str) -> bool:
+    """Whether a variable's name speaks of something that must not be kept."""
+    return bool(_SECRET.search(name))
+
+
 def receipt(
-    spec: SideSpec, outcome: Outcome, *, started: str, excerpt: Mapping[str, Any] | None = None
+    spec: SideSpec,
+    outcome: Outcome,
+    *,
+    started: str,
+    excerpt: Mapping[str, Any] | None = None,
+    differs: Sequence[str] = (),
 ) -> dict[str, Any]:
     """What is known of a finished side. Reads the files it left, for facts and digests.
 
-    *excerpt* is what the switch made of its log (``flagkit.experiment.excerpts``).
+    *excerpt* is what the switch made of its log (``flagkit.experiment.excerpts``), *differs*
+    what was another than when the campaign was begun, and allowed.
     """
     facts = journalled_facts(spec.directory)
     return {
@@ -70,6 +81,7 @@ def receipt(
         "started": started,
         "seconds": round(outcome.seconds, 3),
         **({"excerpt": dict(excerpt)} if excerpt else {}),
+        **({"differs": list(differs)} if differs else {}),
         "digests": digests(spec.directory),
     }
 

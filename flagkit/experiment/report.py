@@ -53,6 +53,7 @@ def report_operator(
         found = [*certificate_notes(certificate), *told]
         notes += [replace(note, text=f"{prefix}{note.text}") for note in found]
         notes += device_notes(before, after)
+        notes += allowed_notes(before, after)
     proofs = [prove(*side) for side in sides]
     control = bool(switch is not None and switch.control)
     report = compare_rounds(logs, label=label, control=control)
@@ -136,6 +137,15 @@ def device_notes(before: RunLog, after: RunLog) -> Iterator[Note]:
         if one[name] != other[name]:
             text = f"{name} is {one[name]} before and {other[name]} after"
             yield Note(code="device-differs", text=text)
+
+
+def allowed_notes(before: RunLog, after: RunLog) -> Iterator[Note]:
+    """What a resumed side was measured on that was another when the campaign was begun."""
+    for name, log in zip(SIDES, (before, after), strict=True):
+        differs = (log.receipt or {}).get("differs")
+        if isinstance(differs, list) and differs:
+            text = f"run when {', '.join(map(str, differs))} had changed since the campaign began"
+            yield Note(code="resumed-differs", text=text, side=name)
 
 
 def facts_of(log: RunLog) -> dict[str, str]:

@@ -12,6 +12,20 @@ if TYPE_CHECKING:
     from flagkit.model import Side
 
 
+MOST_ROUNDS = 99
+_LISTS = (list, tuple)
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    **dict.fromkeys(("switch", "backend", "python", "level", "timing", "control"), (str,)),
+    **dict.fromkeys(("suite", "gems_root"), (str, type(None))),
+    **dict.fromkeys(("device", "rounds", "seed"), (int,)),
+    **dict.fromkeys(("verify", "check"), (bool,)),
+    **dict.fromkeys(("ops", "dtypes", "bench_args", "allow_diff"), _LISTS),
+    **dict.fromkeys(("switch_options", "backend_options"), (dict,)),
+    "timeout_s": (int, float, type(None)),
+}
+"""What each field is in ``campaign.json``, which anybody may have written."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """One campaign.
@@ -51,14 +65,26 @@ class Request:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Request:
-        """What :meth:`to_json` wrote. Raises ``KeyError`` or ``TypeError`` for anything else."""
+        """What :meth:`to_json` wrote. Raises ``TypeError`` or ``ValueError`` for anything else."""
         values = dict(data)
+        for name, value in values.items():
+            if type(value) not in _KINDS.get(name, ()) or not _are_texts(value):
+                raise TypeError(f"{name} cannot be {value!r}")
+        if not 1 <= values.get("rounds", 1) <= MOST_ROUNDS or values.get("device", 0) < 0:
+            raise ValueError("its rounds or its device are none")
         for name in ("python", "suite", "gems_root"):
             if values.get(name):
                 values[name] = Path(values[name])
         for name in ("ops", "dtypes", "bench_args", "allow_diff"):
             values[name] = tuple(values.get(name, ()))
         return cls(**values)
+
+
+def _are_texts(value: object) -> bool:
+    """Whether a field's strings could be arguments; a list's must be strings."""
+    if isinstance(value, _LISTS):
+        return all(isinstance(one, str) and "\0" not in one for one in value)
+    return not isinstance(value, str) or "\0" not in value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,9 @@ from flagkit.experiment.process import run_child
 from flagkit.experiment.progress import RowCounter
 from flagkit.experiment.report import report_operator
 from flagkit.experiment.request import steps
-from flagkit.experiment.rundir import CAMPAIGN, RECEIPT, write_json
+from flagkit.experiment.resuming import environments
+from flagkit.experiment.rundir import CAMPAIGN, RECEIPT, write_json, write_text
+from flagkit.experiment.suitesums import SUITE, suite_sums
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -64,20 +66,31 @@ def begin(
             "arms": list(campaign.switch.arms),
             "request": campaign.request.to_json(),
             "identity": identity,
+            "environment": {side: environments(campaign)[side] for side in identity},
             "plan": plan,
         },
     )
+    sums = suite_sums(operators)
+    lines = [f"{digest}  {name}\n" for name, digest in sums.items()]
+    write_text(rundir.root / SUITE, "".join(lines))
     copy_harness(rundir.harness, campaign.modules())
 
 
 def run(
-    campaign: Campaign, rundir: RunDir, operators: Sequence[Operator], progress: Progress
+    campaign: Campaign,
+    rundir: RunDir,
+    operators: Sequence[Operator],
+    progress: Progress,
+    differs: Sequence[str] = (),
 ) -> Result:
-    """Run what has no receipt yet. One operator failing does not stop the next."""
+    """Run what has no receipt yet. One operator failing does not stop the next.
+
+    *differs*: what is another than when the campaign was begun, and allowed.
+    """
     reports, failed = [], {}
     for operator in operators:
         try:
-            _run_operator(campaign, rundir, operator, progress)
+            _run_operator(campaign, rundir, operator, progress, differs)
             report = report_operator(rundir, operator.label, campaign.registry, campaign.switch)
         except errors.FlagkitError as error:
             failed[operator.label] = str(error)
@@ -89,16 +102,22 @@ def run(
 
 
 def _run_operator(
-    campaign: Campaign, rundir: RunDir, operator: Operator, progress: Progress
+    campaign: Campaign,
+    rundir: RunDir,
+    operator: Operator,
+    progress: Progress,
+    differs: Sequence[str],
 ) -> None:
     recorded = rundir.side(operator.label, "before")
+    anew = not (recorded / RECEIPT).is_file()  # what replayed another record is no partner
     for step in steps(operator.label, campaign.request.rounds):
         directory = rundir.side(operator.label, step.side, step.round)
-        if (directory / RECEIPT).is_file():
+        if not anew and (directory / RECEIPT).is_file():
             continue
         first = step.side == "before" and step.round == 1
         spec = campaign.spec(operator, step, directory, rundir.harness)
-        run_side(campaign, spec, None if first else recorded, progress, label=operator.label)
+        replay = None if first else recorded
+        run_side(campaign, spec, replay, progress, label=operator.label, differs=differs)
 
 
 def run_side(
@@ -109,10 +128,11 @@ def run_side(
     *,
     label: str,
     across_builds: bool = False,
+    differs: Sequence[str] = (),
 ) -> None:
     """Run one process to its receipt. Raises :class:`flagkit.errors.RunError`.
 
-    *label*: its operator's, for whoever watches.
+    *label*: its operator's, for whoever watches. *differs*: see :func:`run`.
 
     *across_builds*: what is replayed is of another build, though no switch says so.
     """
@@ -132,7 +152,7 @@ def run_side(
     )
     progress.ended(counter.count(), outcome.seconds, outcome.problem)
     excerpt = take_excerpt(campaign.switch, campaign.request.switch_options, spec.directory)
-    data = receipts.receipt(spec, outcome, started=started, excerpt=excerpt)
+    data = receipts.receipt(spec, outcome, started=started, excerpt=excerpt, differs=differs)
     write_json(spec.directory / RECEIPT, data)
 
 

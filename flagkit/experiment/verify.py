@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flagkit.errors import InputError
+from flagkit.errors import InputError, RunError
 from flagkit.experiment.harness import SUMS, check_sums, files
 from flagkit.experiment.receipts import KEPT, check_receipt, digests_of
 from flagkit.experiment.rundir import CAMPAIGN, RECEIPT, read_json, write_json
+from flagkit.experiment.suitesums import SUITE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -24,6 +25,14 @@ def seal(rundir: RunDir, reports: Iterable[str] = ()) -> None:
     """Write the run's own receipt, last: digests of its plan, code, sides' receipts, *reports*."""
     names = [*_made_of(rundir, rundir.planned()), *reports]
     write_json(rundir.root / RECEIPT, {"schema": 1, "digests": digests_of(rundir.root, names)})
+
+
+def unseal(rundir: RunDir) -> None:
+    """Take the run's own receipt away: it is being gone on with, and will be sealed anew."""
+    try:
+        (rundir.root / RECEIPT).unlink(missing_ok=True)
+    except OSError as error:
+        raise RunError(f"cannot go on in {rundir.root}: {error.strerror or error}") from error
 
 
 def verify(rundir: RunDir) -> tuple[int, list[str]]:
@@ -47,7 +56,7 @@ def verify(rundir: RunDir) -> tuple[int, list[str]]:
 
 def _made_of(rundir: RunDir, planned: Sequence[PlannedSide]) -> list[str]:
     """Files that every run's own receipt must name."""
-    return [CAMPAIGN, f"harness/{SUMS}", *(f"{_name(rundir, s)}/{RECEIPT}" for s in planned)]
+    return [CAMPAIGN, SUITE, f"harness/{SUMS}", *(f"{_name(rundir, s)}/{RECEIPT}" for s in planned)]
 
 
 def _name(rundir: RunDir, step: PlannedSide) -> str:

@@ -42,6 +42,8 @@ def test_record_replay_pair_range(ab: Callable[..., Done], tmp_path: Path) -> No
             "report.json",
             "report.md",
             "receipt.json",
+            "suite.sha256",
+            ".lock",
         )
     }
     assert {p.name for p in (run / "fine" / "before").iterdir()} == {

@@ -1,0 +1,172 @@
+"""Whether a campaign may go on: what is finished is as it was left, and so is all it ran on.
+
+A side that is run later is compared with one that is finished. What they are measured on
+must be the same then as within one sitting.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING, Any
+
+from flagkit.errors import InputError, UsageError
+from flagkit.experiment.harness import SUMS, check_sums, differing, parse_sums
+from flagkit.experiment.receipts import allowed_environment, check_receipt, is_secret
+from flagkit.experiment.request import steps
+from flagkit.experiment.rundir import CAMPAIGN, RECEIPT, read_json
+from flagkit.experiment.suitesums import SUITE, suite_sums, told
+from flagkit.model import SIDES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from flagkit.experiment.campaign import Campaign, Operator
+    from flagkit.experiment.rundir import RunDir
+
+_SESSION = re.compile(
+    r"(SSH_|XDG_|DBUS_|TERM|COLORTERM$|TMUX|STY$|WINDOW|VTE_|WT_|KONSOLE_|GNOME_|ITERM_|VSCODE_"
+    r"|DISPLAY$|WAYLAND_|XAUTHORITY$|SHLVL$|PWD$|OLDPWD$|_$|PS\d$|PROMPT|COLUMNS$|LINES$|HIST"
+    r"|LESS|LS_COLORS$|PAGER$|EDITOR$|VISUAL$|MAIL$|SHELL$|USER$|LOGNAME$|HOSTNAME$|GPG_"
+    r"|INVOCATION_ID$|JOURNAL_STREAM$|SYSTEMD_|SLURM_|PBS_|LSB_|VIRTUAL_ENV_PROMPT$|CONDA_"
+    r"|NO_COLOR$|FORCE_COLOR$|CLICOLOR|PYTEST_|FLAGKIT_)"
+)
+"""Variables of a terminal, a login or a batch job, and the host's own: each sitting has others."""
+
+SHOWN = 3
+
+
+def environments(campaign: Campaign) -> dict[str, dict[str, dict[str, str]]]:
+    """Both sides' environments, as ``campaign.json`` keeps them: see :func:`kept_environment`."""
+    return {
+        side: kept_environment(campaign.environ(side), campaign.arms[side].env) for side in SIDES
+    }
+
+
+def kept_environment(
+    environ: Mapping[str, str], names: Mapping[str, Any]
+) -> dict[str, dict[str, str]]:
+    """What is shown of *environ* as it is (``shown``), and tags of what is not (``others``).
+
+    A tag is four digits of a digest: enough to see that a value is another one, too little
+    to find out what it was. What looks like a secret has none, nor has what belongs to a
+    terminal or a login.
+    """
+    shown = allowed_environment(environ, names)
+    others = {
+        name: hashlib.sha256(f"{name}={value}".encode("utf-8", "surrogateescape")).hexdigest()[:4]
+        for name, value in sorted(environ.items())
+        if name not in shown and not is_secret(name) and not _SESSION.match(name)
+    }
+    return {
+        "shown": {n: v for n, v in shown.items() if n in names or not _SESSION.match(n)},
+        "others": others,
+    }
+
+
+def check_kept(rundir: RunDir) -> None:
+    """Raise :class:`InputError` unless the code and every finished side are as they were left."""
+    problems = [f"harness/{text}" for text in check_sums(rundir.harness)]
+    problems += _since_sealed(rundir)
+    for step in rundir.planned():
+        if (step.directory / RECEIPT).is_file():
+            name = step.directory.relative_to(rundir.root).as_posix()
+            found = check_receipt(step.directory, read_json(step.directory / RECEIPT))
+            problems += [f"{name}/{text}" for text in found]
+    if problems:
+        more = f"; and {len(problems) - SHOWN} more" if len(problems) > SHOWN else ""
+        raise InputError(
+            f"{rundir.root}: cannot go on, it is not as it was left: "
+            f"{'; '.join(problems[:SHOWN])}{more}; start a new campaign"
+        )
+
+
+def _since_sealed(rundir: RunDir) -> list[str]:
+    """What changed since the campaign ended, where it did: its plan, digests of code, receipts."""
+    path = rundir.root / RECEIPT
+    data = read_json(path) if path.is_file() else {}
+    recorded = data.get("digests")
+    if not isinstance(recorded, dict):
+        return []
+    fixed = {CAMPAIGN, SUITE, f"harness/{SUMS}"}
+    receipts = {name for name in recorded if str(name).endswith(f"/{RECEIPT}")}
+    kept = {name: recorded[name] for name in recorded if name in fixed | receipts}
+    found = check_receipt(rundir.root, {"digests": kept}, side=False)
+    unfinished = {f"{name}: missing" for name in receipts}
+    return [text for text in found if text not in unfinished]
+
+
+def unfinished(rundir: RunDir, operators: Sequence[Operator], rounds: int) -> bool:
+    """Whether a side is left to run."""
+    return any(
+        not (rundir.side(step.label, step.side, step.round) / RECEIPT).is_file()
+        for operator in operators
+        for step in steps(operator.label, rounds)
+    )
+
+
+def check_same(
+    rundir: RunDir,
+    campaign: Campaign,
+    operators: Sequence[Operator],
+    identity: Mapping[str, Mapping[str, str]],
+) -> tuple[str, ...]:
+    """What differs from when the campaign was begun and was allowed by name.
+
+    Raises :class:`UsageError` that names what differs and was not.
+    """
+    kept = rundir.campaign()
+    _refuse_other_plan(rundir, operators, campaign.request.rounds)
+    now = {"identity": identity, "environment": environments(campaign)}
+    names = sorted({name for side in SIDES for name in _differing(kept, now, side)})
+    changed = differing(_suite(rundir.root / SUITE), suite_sums(operators))
+    shown = {name: name for name in names}
+    if changed:
+        shown["suite"] = f"suite ({told(changed)})"
+    wrong = [text for name, text in shown.items() if name not in campaign.request.allow_diff]
+    if wrong:
+        raise UsageError(
+            f"{rundir.root}: the rest would be measured on something else than what is finished: "
+            f"{', '.join(wrong)}; make it as it was, start a new campaign, or allow each with "
+            "--allow-diff NAME"
+        )
+    return tuple(shown)
+
+
+def _refuse_other_plan(rundir: RunDir, operators: Sequence[Operator], rounds: int) -> None:
+    planned = {(step.label, step.side, step.round) for step in rundir.planned()}
+    now = {
+        (step.label, step.side, step.round)
+        for operator in operators
+        for step in steps(operator.label, rounds)
+    }
+    if planned != now:
+        names = ", ".join(sorted({repr(label) for label, _, _ in planned ^ now}))
+        raise UsageError(
+            f"{rundir.root}: its plan is not what the suite gives now: {names}; "
+            "start a new campaign"
+        )
+
+
+def _differing(kept: Mapping[str, Any], now: Mapping[str, Any], side: str) -> set[str]:
+    """Names of what is another now; what was not kept is another one too."""
+    pairs = [(_dict(kept, "identity", side), now["identity"][side])]
+    for part in ("shown", "others"):
+        pairs.append((_dict(kept, "environment", side, part), now["environment"][side][part]))
+    return {
+        name for one, other in pairs for name in {*one, *other} if one.get(name) != other.get(name)
+    }
+
+
+def _dict(data: Any, *path: str) -> dict[str, Any]:
+    for name in path:
+        data = data.get(name) if isinstance(data, dict) else None
+    return data if isinstance(data, dict) else {}
+
+
+def _suite(path: Path) -> dict[str, str]:
+    try:
+        return parse_sums(path.read_bytes())
+    except OSError:
+        return {}
