@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from flagkit import errors
-from flagkit.cli.options import PluginName, belonging
+from flagkit.cli.options import PluginName, belonging, registry
 from flagkit.experiment.request import Request
 from flagkit.plugins import Kind
 
@@ -78,7 +78,7 @@ def measuring_options(command: Any) -> Any:
             type=click.Path(path_type=Path),
             envvar="FLAGKIT_GEMS_ROOT",
             show_envvar=True,
-            help="A FlagGems checkout.",
+            help="A FlagGems checkout; the variable is for backends that benchmark FlagGems.",
         ),
         click.option(
             "--ops",
@@ -112,7 +112,7 @@ def request_from(given: dict[str, Any], *required: str) -> Request:
         python=interpreter(python),
         ops=tuple((given["ops"] or "").split()),
         suite=_absolute(given["suite"]),
-        gems_root=_absolute(given["gems_root"]),
+        gems_root=_absolute(_gems_root(given)),
         level=given["level"],
         dtypes=given["dtypes"],
         timing=given["timing"],
@@ -128,6 +128,18 @@ def request_from(given: dict[str, Any], *required: str) -> Request:
         switch_options=belonging(given["switch"], given) if given["switch"] else {},
         backend_options=belonging(given["backend"], given),
     )
+
+
+def _gems_root(given: dict[str, Any]) -> Path | None:
+    """The checkout that was named. One that only the environment names is for backends that
+    benchmark FlagGems: it must not take the bundled suite's place, nor stand beside another."""
+    root: Path | None = given["gems_root"]
+    ctx = click.get_current_context()
+    source = ctx.get_parameter_source("gems_root")
+    if root is None or source is not click.core.ParameterSource.ENVIRONMENT:
+        return root
+    backend = registry(ctx).backend(given["backend"])
+    return None if given["suite"] or backend.gems_vendor is None else root
 
 
 def interpreter(path: Path | None) -> Path:

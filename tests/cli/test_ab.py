@@ -133,6 +133,20 @@ def test_report_verify_and_resume(
     assert changed.code == 1 and "fine/before/run.log: changed" in changed.err
 
 
+def test_a_checkout_in_the_environment_does_not_replace_the_hosts_suite(
+    flagkit: Callable[..., Done], suite: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "gems" / "benchmark").mkdir(parents=True)
+    (tmp_path / "gems" / "benchmark" / "test_other.py").write_text("")
+    common = ("ab", "--switch", "aa", "--backend", "cpu", "--dry-run")
+    done = flagkit(*common, FLAGKIT_GEMS_ROOT="gems")
+    assert done.code == 0 and "gelu:" in done.out, done.err
+    done = flagkit(*common, "--suite", suite, FLAGKIT_GEMS_ROOT="gems")
+    assert done.code == 0 and "fine:" in done.out, done.err
+    done = flagkit(*common, "--gems-root", "gems", FLAGKIT_GEMS_ROOT="none")
+    assert done.code == 2 and "--ops" in done.err
+
+
 def test_a_single_run_is_verified(
     flagkit: Callable[..., Done], suite: Path, tmp_path: Path
 ) -> None:
