@@ -13,7 +13,7 @@ from flagkit.compare.rules import labels
 from flagkit.model import SIDES, UNKNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import click
 
@@ -35,11 +35,11 @@ class JsonReporter:
 
     def render(self, reports: Sequence[RangeReport], options: Mapping[str, Any]) -> str:
         """Strict JSON in ASCII: a value that is no number is null."""
-        pieces = _on_one_line if options.get("compact") else _on_lines
+        compact = bool(options.get("compact"))
         if len(reports) == 1:
-            return "".join([*pieces(_parts(reports[0])), "\n"])
-        shown = ["".join(pieces(_parts(report))) for report in reports]
-        if options.get("compact"):
+            return _shown(reports[0], compact, end="\n")
+        shown = [_shown(report, compact) for report in reports]
+        if compact:
             return f'{{"schema": {SCHEMA}, "reports": [{", ".join(shown)}]}}\n'
         reports_text = ",\n".join(shown)
         return f'{{"schema": {SCHEMA}, "reports": [\n{reports_text}\n]}}\n'
@@ -91,30 +91,30 @@ def finite(value: Any) -> Any:
     return value
 
 
-def _on_one_line(parts: Mapping[str, str | list[str]]) -> Iterator[str]:
-    start = "{"
-    for key, value in parts.items():
-        shown = value if isinstance(value, str) else f"[{', '.join(value)}]"
-        yield f'{start}"{key}": {shown}'
-        start = ", "
-    yield "}"
+def _shown(report: RangeReport, compact: bool, end: str = "") -> str:
+    """A report on one line, or with each key, and each row, on a line of its own.
 
-
-def _on_lines(parts: Mapping[str, str | list[str]]) -> Iterator[str]:
-    """The pieces of a report with each key, and each row, on a line of its own."""
-    start = "{\n "
-    for key, value in parts.items():
-        yield f'{start}"{key}": '
+    Its rows are joined once, with all else put in front of the first and behind the last
+    element of a list: a large report is not copied again.
+    """
+    of_keys, of_rows = ("", "") if compact else ("\n ", "\n  ")
+    open_list, close_list = f"[{of_rows}", f"{of_keys}]"
+    between_keys, between_rows = (", ", ", ") if compact else (f",{of_keys}", f",{of_rows}")
+    texts: list[str] = []
+    tail, comma = f"{{{of_keys}", ""
+    for key, value in _parts(report).items():
+        tail += f'{comma}"{key}": '
+        comma = between_keys
         if isinstance(value, str):
-            yield value
+            tail += value
         elif value:
-            yield "[\n  "
-            yield ",\n  ".join(value)
-            yield "\n ]"
+            texts.append(tail + open_list + value[0])
+            texts += value[1:]
+            tail = texts.pop() + close_list
         else:
-            yield "[]"
-        start = ",\n "
-    yield "\n}"
+            tail += "[]"
+    texts.append(f"{tail}{of_keys.rstrip(' ')}}}{end}")
+    return between_rows.join(texts)
 
 
 def _dumps(data: Any) -> str:
