@@ -48,7 +48,7 @@ class Wanted:
 
     def __init__(self, texts: Iterable[bytes], start: bytes) -> None:
         self.texts = tuple(texts)
-        self.starts = (re.compile(rb"\n" + start), re.compile(rb"\r" + start))
+        self.starts = tuple((mark, re.compile(mark + start)) for mark in (b"\n", b"\r"))
 
 
 class Lines:
@@ -114,10 +114,12 @@ def _next(block: bytes, position: int, wanted: Wanted, found: dict[object, int])
     """Where the next line with something wanted starts; the block's end if none does."""
     none = len(block)
     best = none
-    for start in wanted.starts:
+    for mark, start in wanted.starts:
         at = found.get(start, -1)
         if at < position - 1:
-            match = start.search(block, position - 1)
+            # One byte is found much faster than a pattern that begins with it.
+            first = block.find(mark, position - 1)
+            match = start.search(block, first) if first >= 0 else None
             at = found[start] = match.start() if match else none
         best = min(best, at)
     for text in wanted.texts:
