@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from flagkit.errors import InputError, UsageError
 from flagkit.experiment.harness import SUMS, check_sums, differing, parse_sums
+from flagkit.experiment.identity import permitted
 from flagkit.experiment.receipts import allowed_environment, check_receipt, is_secret
 from flagkit.experiment.request import steps
 from flagkit.experiment.rundir import CAMPAIGN, RECEIPT, read_json
@@ -124,7 +125,8 @@ def check_same(
     shown = {name: name for name in names}
     if changed:
         shown["suite"] = f"suite ({told(changed)})"
-    wrong = [text for name, text in shown.items() if name not in campaign.request.allow_diff]
+    allowed = permitted(campaign.request.allow_diff)
+    wrong = [text for name, text in shown.items() if name not in allowed]
     if wrong:
         raise UsageError(
             f"{rundir.root}: the rest would be measured on something else than what is finished: "
