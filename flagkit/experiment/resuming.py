@@ -10,6 +10,7 @@ import hashlib
 import re
 from typing import TYPE_CHECKING, Any
 
+import flagkit
 from flagkit.errors import InputError, UsageError
 from flagkit.experiment.harness import SUMS, check_sums, differing, parse_sums
 from flagkit.experiment.identity import permitted
@@ -121,6 +122,8 @@ def check_same(
     _refuse_other_plan(rundir, operators, campaign.request.rounds)
     now = {"identity": identity, "environment": environments(campaign)}
     names = sorted({name for side in SIDES for name in _differing(kept, now, side)})
+    if kept.get("flagkit") != flagkit.__version__:
+        names.append("flagkit")
     changed = differing(_suite(rundir.root / SUITE), suite_sums(operators))
     shown = {name: name for name in names}
     if changed:
