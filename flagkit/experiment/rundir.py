@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -35,6 +34,8 @@ def folder_name(label: str) -> str:
     exact = label.replace(":", "@", 1)
     name = _safe(exact)
     if name != exact or "@" in label:
+        import hashlib  # loads a large library, for a name that hardly anybody gives
+
         digest = hashlib.sha256(label.encode("utf-8", "surrogatepass")).hexdigest()
         name = f"{name[:87]}-{digest[:12]}"
     return f"{name}_" if name.rstrip("_") in _TAKEN else name
