@@ -39,6 +39,13 @@ _EVIDENCE = (
         rb"(?:^|\D)(?:collected 0 items|no tests ran|0 selected)",
         "pytest ran no test: check the operator's mark and file",
     ),
+    (
+        rb"Performance Test \((?:dtype=|torch\.)|^(?:Status|Size) .*Latency \(ms\)",
+        (
+            "a table begins, but no row follows: the benchmark was stopped, or still runs; "
+            "let it end, or run it again"
+        ),
+    ),
     (rb"^collected \d+ items?|test session starts|\d+ passed.* in [\d.]+s", "pytest"),
 )
 

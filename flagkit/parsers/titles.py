@@ -32,6 +32,10 @@ class Title(NamedTuple):
     layout: Layout = Layout()
 
 
+_OTHERS = r"SUCCESS|FAILED|PASSED|SKIPPED|Operator|-{3}"
+"""What is in no name, but in lines that get glued into one."""
+
+
 def is_cut_title(text: str) -> bool:
     """Whether *text* holds enough of a title to be one, though none can be read."""
     return re.search(_REST, text) is not None or (
@@ -43,7 +47,7 @@ def read_title(text: str) -> Title | None:
     """Read the last title in *text*; None if there is none that is whole."""
     start = text.rfind("Operator")
     found = _TITLE.search(text, max(start, 0)) or _TITLE.search(text)
-    if found is None:
+    if found is None or re.search(_OTHERS, found["op"]):
         return None
     args = found["args"].strip()
     if is_dtype(args):

@@ -245,6 +245,11 @@ def test_a_name_with_other_text_among_it_is_none(noise: str) -> None:
     assert ledger(GELU.replace("gelu", f"ge {noise}lu")) == ([], [5, 6])
 
 
+@pytest.mark.parametrize("noise", ["PASSED", "SUCCESS", "Operator", "-" * 40])
+def test_a_name_with_a_word_of_logs_in_it_is_none(noise: str) -> None:
+    assert ledger(GELU.replace("gelu", f"ge{noise}lu"))[0] == []
+
+
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 @pytest.mark.parametrize("size", [7, 64, 1 << 17])

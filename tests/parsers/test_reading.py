@@ -108,7 +108,7 @@ QUERY = "Operator name                            |  abs\nRecommended Core Shape
         (SKIPPED.replace("SKIPPED [2] test_x.py:33: CUDA only\n", ""), "2 tests skipped"),
         (QUERY, "without --query"),
         ("collected 0 items\n", "no test"),
-        (TABLE.replace(ROW, ""), "is a row of flaggems-table"),
+        (TABLE.replace(ROW, ""), "a table begins, but no row follows"),
         (TABLE.replace(ROW, "") + "FAILED t.py::a - oom\n", "t.py::a failed: oom"),
     ],
 )
@@ -273,4 +273,11 @@ def test_a_loggers_first_line_long_before_a_table(tmp_path: Path) -> None:
     assert len(read_log(path, PARSERS).rows) == 1
     path.write_text(banner + "noise\n" * 20_000)
     with pytest.raises(InputError, match="banner only"):
+        read_log(path, PARSERS)
+
+
+def test_a_table_that_only_begins(tmp_path: Path) -> None:
+    path = tmp_path / "run.log"
+    path.write_text(TABLE[: TABLE.index(ROW)])
+    with pytest.raises(InputError, match=r"a table begins, but no row follows.*run it again"):
         read_log(path, PARSERS)
