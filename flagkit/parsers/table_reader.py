@@ -121,6 +121,8 @@ class TableReader:
         if text[:1].isdigit() or "\t" in text:
             prefix = CI_PREFIX.match(text)
             text = text[prefix.end() :] if prefix else text
+            # An editor or a pager may have put tabs in place of blanks.
+            text = text if PREFIX in text else text.expandtabs()
         if self._wrapped is not None:
             taken = self._wrapped.takes(text, self._line)
             if not taken or self._wrapped.whole(self._table.layout):

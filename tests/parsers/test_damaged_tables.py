@@ -275,6 +275,19 @@ def test_a_character_that_is_repeated() -> None:
     assert ledger("a\x1b[999999999b\x1b[999999999b\n" + GELU) == (GELUS, [])
 
 
+def test_tabs_in_place_of_blanks() -> None:
+    def packed(line: str) -> str:
+        eights = [line[at : at + 8] for at in range(0, len(line), 8)]
+        return "".join(
+            f"{eight.rstrip()}\t" if len(eight) == 8 and eight.endswith("  ") else eight
+            for eight in eights
+        )
+
+    text = "\n".join(map(packed, GELU.splitlines())) + "\n"
+    assert text.count("\t") > 10
+    assert ledger(text) == (GELUS, [])
+
+
 @pytest.mark.parametrize("escape", [b"\x9b", b"\xc2\x9b"])
 def test_escapes_of_eight_bits(escape: bytes) -> None:
     coloured = GELU.encode().replace(b"SUCCESS", escape + b"32mSUCCESS" + escape + b"0m")
