@@ -103,19 +103,19 @@ def command(ctx: click.Context, /, **given: Any) -> int:
     campaign = Campaign(request, found, os.environ)
     if given["dry_run"]:
         return _dry_run(campaign, given["runs_dir"])
+    differs: tuple[str, ...] = ()
     with contextlib.ExitStack() as stack:
         if given["resume"] is not None:
             stack.enter_context(held(rundir.root))
-            check_kept(rundir)
+            differs = check_kept(rundir)
         operators, identity = _checked(campaign, given["runs_dir"])
-        differs: tuple[str, ...] = ()
         if given["resume"] is None:
             name = f"{request.switch}-{request.backend}"
             rundir = RunDir.create(given["runs_dir"].absolute(), name, datetime.now())
             stack.enter_context(held(rundir.root))
             schedule.begin(campaign, rundir, operators, identity)
         elif unfinished(rundir, operators, request.rounds):
-            differs = check_same(rundir, campaign, operators, identity)
+            differs += check_same(rundir, campaign, operators, identity)
             unseal(rundir)
         return _measure(campaign, operators, rundir, reporter, given, differs)
 

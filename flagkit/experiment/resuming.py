@@ -37,6 +37,8 @@ _SESSION = re.compile(
 """Variables of a terminal, a login or a batch job, and the host's own: each sitting has others."""
 
 SHOWN = 3
+TUNING = "tuning.jsonl"
+"""What tuners decided on a side."""
 
 
 def environments(campaign: Campaign) -> dict[str, dict[str, dict[str, str]]]:
@@ -67,21 +69,42 @@ def kept_environment(
     }
 
 
-def check_kept(rundir: RunDir) -> None:
-    """Raise :class:`InputError` unless the code and every finished side are as they were left."""
+def check_kept(rundir: RunDir) -> tuple[str, ...]:
+    """Tuners' records that were edited, of sides that are still to be replayed.
+
+    Such a record is what the replaying side gets: a decision taken out of it is missed there,
+    and its rows are out of every range. Raises :class:`InputError` where anything else is not
+    as it was left: the code, or a finished side.
+    """
     problems = [f"harness/{text}" for text in check_sums(rundir.harness)]
     problems += _since_sealed(rundir)
+    replaying = {
+        step.label
+        for step in rundir.planned()
+        if step.side != SIDES[0] and not _finished(step.directory)
+    }
+    edited = []
     for step in rundir.planned():
-        if (step.directory / RECEIPT).is_file():
-            name = step.directory.relative_to(rundir.root).as_posix()
-            found = check_receipt(step.directory, read_json(step.directory / RECEIPT))
-            problems += [f"{name}/{text}" for text in found]
+        if not _finished(step.directory):
+            continue
+        name = step.directory.relative_to(rundir.root).as_posix()
+        for text in check_receipt(step.directory, read_json(step.directory / RECEIPT)):
+            record = text == f"{TUNING}: changed" and step.side == SIDES[0]
+            if record and step.label in replaying:
+                edited.append(f"{name}/{TUNING}")
+            else:
+                problems.append(f"{name}/{text}")
     if problems:
         more = f"; and {len(problems) - SHOWN} more" if len(problems) > SHOWN else ""
         raise InputError(
             f"{rundir.root}: cannot go on, it is not as it was left: "
             f"{'; '.join(problems[:SHOWN])}{more}; start a new campaign"
         )
+    return tuple(edited)
+
+
+def _finished(side: Path) -> bool:
+    return (side / RECEIPT).is_file()
 
 
 def _since_sealed(rundir: RunDir) -> list[str]:

@@ -140,6 +140,8 @@ def test_a_deleted_entry_costs_its_row_alone(
         if not (json.loads(line)["kind"] == "decision" and json.loads(line)["call"] == "c2")
     ]
     tuning.write_text("\n".join(kept) + "\n")
+    refused = flagkit("ab", "--resume", run, TRITON_INTERPRET="1")
+    assert refused.code == 1 and "double/before/tuning.jsonl: changed" in refused.err
     (run / "double" / "after" / "receipt.json").unlink()
     done = flagkit("ab", "--resume", run, "--fail-on", "incomplete", TRITON_INTERPRET="1")
     assert done.code == 4, done.err
@@ -149,5 +151,7 @@ def test_a_deleted_entry_costs_its_row_alone(
         ("[[96]]", "config-drift")
     }
     assert report["incomplete"] == []
+    (said,) = [n for n in report["notes"] if n["code"] == "resumed-differs"]
+    assert "double/before/tuning.jsonl had changed" in said["text"]
     states = [d["state"] for d in lines(run / "double" / "after" / "tuning.jsonl", "decision")]
     assert states == ["replayed", "missed", "replayed"]
