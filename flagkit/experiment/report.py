@@ -14,6 +14,7 @@ from flagkit.experiment.collect import collect
 from flagkit.experiment.excerpts import excerpt_of
 from flagkit.experiment.kernelproof import KernelProof, prove
 from flagkit.experiment.outputs import check_outputs
+from flagkit.experiment.remeasured import tuning_notes
 from flagkit.experiment.rundir import write_text
 from flagkit.experiment.verify import seal
 from flagkit.jsonl import read_lines
@@ -53,6 +54,7 @@ def report_operator(
         found = [*certificate_notes(certificate), *told]
         notes += [replace(note, text=f"{prefix}{note.text}") for note in found]
         notes += device_notes(before, after)
+        notes += tuning_notes((before_dir, after_dir))
         notes += allowed_notes(before, after)
     proofs = [prove(*side) for side in sides]
     control = bool(switch is not None and switch.control)

@@ -84,7 +84,7 @@ def check_kept(rundir: RunDir) -> tuple[str, ...]:
         if step.side != SIDES[0] and not _finished(step.directory)
     }
     edited = []
-    for step in rundir.planned():
+    for step in rundir.processes():
         if not _finished(step.directory):
             continue
         name = step.directory.relative_to(rundir.root).as_posix()

@@ -7,7 +7,7 @@ import os
 import re
 import stat
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from flagkit.model import Side
 
 CAMPAIGN, RECEIPT = "campaign.json", "receipt.json"
+REPLAYED = "before.replayed"
 _TAKEN = ("harness", CAMPAIGN, RECEIPT, "campaign.log", "report.json", "report.md")
 _SAFE = re.compile(r"[^A-Za-z0-9_.+@-]+")
 
@@ -129,14 +130,31 @@ class RunDir:
         directory = whole if single else self.side(label, side, round_)
         return PlannedSide(label=label, side=side, round=round_, directory=directory)
 
+    def replayed(self, label: str) -> Path:
+        """Where the before side replays its own record (``flagkit.experiment.remeasured``)."""
+        return self.root / folder_name(label) / REPLAYED
+
+    def processes(self) -> tuple[PlannedSide, ...]:
+        """The plan, and what was run in addition to it: before sides that replay themselves."""
+        found = []
+        for step in self.planned():
+            found.append(step)
+            again = step.directory.with_name(REPLAYED)
+            if (step.side, step.round) == (SIDES[0], 1) and again.is_dir():
+                found.append(replace(step, directory=again))
+        return tuple(found)
+
     def rounds(self, label: str) -> Iterator[tuple[Path, Path]]:
         """The (before, after) directories of every round both of whose sides finished."""
         for round_ in range(1, 1000):
-            pair = tuple(self.side(label, side, round_) for side in SIDES)
-            if not all(path.is_dir() for path in pair):
+            before, after = (self.side(label, side, round_) for side in SIDES)
+            if not (before.is_dir() and after.is_dir()):
                 return
-            if all((path / RECEIPT).is_file() for path in pair):
-                yield pair[0], pair[1]
+            if all((path / RECEIPT).is_file() for path in (before, after)):
+                again = self.replayed(label)
+                if round_ == 1 and (again / RECEIPT).is_file():
+                    before = again
+                yield before, after
 
 
 def read_json(path: Path) -> dict[str, Any]:

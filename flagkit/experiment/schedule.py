@@ -14,6 +14,7 @@ from flagkit.experiment.excerpts import take_excerpt
 from flagkit.experiment.harness import copy_harness
 from flagkit.experiment.process import run_child
 from flagkit.experiment.progress import RowCounter
+from flagkit.experiment.remeasured import tuned_on_device
 from flagkit.experiment.report import report_operator
 from flagkit.experiment.request import steps
 from flagkit.experiment.resuming import environments
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from flagkit.experiment.campaign import Campaign, Operator
     from flagkit.experiment.progress import Progress
+    from flagkit.experiment.request import Step
     from flagkit.experiment.rundir import RunDir
     from flagkit.experiment.sides import Difference, SideSpec
     from flagkit.model import RangeReport
@@ -109,15 +111,21 @@ def _run_operator(
     differs: Sequence[str],
 ) -> None:
     recorded = rundir.side(operator.label, "before")
+    again = rundir.replayed(operator.label)
     anew = not (recorded / RECEIPT).is_file()  # what replayed another record is no partner
+
+    def run_one(step: Step, directory: Path, replay: Path | None, called: str = "") -> None:
+        if not anew and (directory / RECEIPT).is_file():
+            return
+        spec = campaign.spec(operator, step, directory, rundir.harness)
+        label = operator.label
+        run_side(campaign, spec, replay, progress, label=label, called=called, differs=differs)
+
     for step in steps(operator.label, campaign.request.rounds):
         directory = rundir.side(operator.label, step.side, step.round)
-        if not anew and (directory / RECEIPT).is_file():
-            continue
-        first = step.side == "before" and step.round == 1
-        spec = campaign.spec(operator, step, directory, rundir.harness)
-        replay = None if first else recorded
-        run_side(campaign, spec, replay, progress, label=operator.label, differs=differs)
+        run_one(step, directory, None if directory == recorded else recorded)
+        if directory == recorded and tuned_on_device(recorded):
+            run_one(step, again, recorded, "before, replaying")
 
 
 def run_side(
@@ -127,12 +135,14 @@ def run_side(
     progress: Progress,
     *,
     label: str,
+    called: str = "",
     across_builds: bool = False,
     differs: Sequence[str] = (),
 ) -> None:
     """Run one process to its receipt. Raises :class:`flagkit.errors.RunError`.
 
-    *label*: its operator's, for whoever watches. *differs*: see :func:`run`.
+    *label*: its operator's, and *called*: the side's, for whoever watches. *differs*: see
+    :func:`run`.
 
     *across_builds*: what is replayed is of another build, though no switch says so.
     """
@@ -141,7 +151,7 @@ def run_side(
     write_json(spec.directory / "agent.json", orders)
     counter = RowCounter(spec.directory / "measurements.jsonl")
     started, mark = _now(), time.monotonic()
-    progress.started(label, spec.side, spec.round)
+    progress.started(label, called or spec.side, spec.round)
     outcome = run_child(
         spec.command,
         environ=spec.environ,

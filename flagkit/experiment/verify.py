@@ -23,7 +23,7 @@ _EVIDENCE = (RECEIPT, "run.log", "measurements.jsonl")
 
 def seal(rundir: RunDir, reports: Iterable[str] = ()) -> None:
     """Write the run's own receipt, last: digests of its plan, code, sides' receipts, *reports*."""
-    names = [*_made_of(rundir, rundir.planned()), *reports]
+    names = [*_made_of(rundir, rundir.processes()), *reports]
     write_json(rundir.root / RECEIPT, {"schema": 1, "digests": digests_of(rundir.root, names)})
 
 
@@ -41,7 +41,7 @@ def verify(rundir: RunDir) -> tuple[int, list[str]]:
     What the plan asks for and is not there is named, and so is what was added to it.
     Raises :class:`InputError` if there is no plan to go by.
     """
-    planned = rundir.planned()
+    planned = rundir.processes()
     problems = [f"harness/{text}" for text in check_sums(rundir.harness)]
     checked = sum(1 for _ in files(rundir.harness))
     places = [(rundir.root, ""), *((step.directory, _name(rundir, step)) for step in planned)]
