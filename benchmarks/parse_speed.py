@@ -1,10 +1,12 @@
 """How fast logs are read: ``python benchmarks/parse_speed.py``.
 
-Makes two logs of 10,000 rows and one of 1,000,000 foreign lines among 1,000 rows, and
-prints whole-process times as ratios, since machines differ:
+Makes two logs of 10,000 rows, two of ten times as many, and one of 1,000,000 foreign lines
+among 1,000 rows, and prints whole-process times as ratios, since machines differ:
 
 - comparing the two logs against ``python -c "import click"`` (at most 6),
 - its peak memory (under 150 MB),
+- comparing the two large logs against the two small ones (under 12; what comparing alone
+  costs, without reading and printing, is told by ``benchmarks/pairing.py``),
 - reading the noise in this process against a loop over its lines that only looks at each
   line's start (at least 0.4 of that speed), and its peak memory as a whole process.
 """
@@ -47,11 +49,11 @@ def table(op: str, rows: Sequence[tuple[float, float, str]]) -> str:
     return TITLE.format(op=op) + HEADER + "".join(lines) + "\n"
 
 
-def log(path: Path, seed: int) -> None:
-    """10,000 rows of 100 operators, every size another."""
+def log(path: Path, seed: int, rows_in_all: int = ROWS) -> None:
+    """Operators of 100 rows each, every size another."""
     pick = random.Random(seed)
     with path.open("w", encoding="utf-8") as file:
-        for op in range(ROWS // 100):
+        for op in range(rows_in_all // 100):
             rows = []
             for row in range(100):
                 torch = 0.01 + row * 0.003
@@ -116,6 +118,9 @@ def main() -> None:
         before, after, loud = (Path(name) / f for f in ("before.log", "after.log", "noise.log"))
         log(before, 1)
         log(after, 2)
+        large = [Path(name) / f for f in ("large-before.log", "large-after.log")]
+        for seed, path in enumerate(large, 1):
+            log(path, seed, 10 * ROWS)
         noise(loud)
         compare = ["-m", "flagkit", "compare", str(before), str(after), "--reporter"]
         reporters = ("csv", "json", "terminal")
@@ -132,6 +137,11 @@ def main() -> None:
                 f"compare 2 x {ROWS} rows ({reporter}): {spent[reporter] / base:.1f} x "
                 f"import click, peak {peaks[reporter]:.0f} MB"
             )
+        many = ["-m", "flagkit", "compare", *map(str, large), "--reporter", "csv"]
+        spent = seconds({"csv": works["csv"], "large": lambda: child(many)}, times)
+        print(
+            f"compare 2 x {10 * ROWS} rows (csv): {spent['large'] / spent['csv']:.1f} x 2 x {ROWS} rows"
+        )
         parser = flagkit_parser()
         spent = seconds(
             {"loop": lambda: loop(loud), "read": lambda: read_log(loud, [parser])}, times
