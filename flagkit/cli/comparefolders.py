@@ -51,10 +51,12 @@ def _ruled(before: Found, after: Found) -> tuple[tuple[RunLog, RunLog], list[Not
     if before.side is None or after.side is None:
         return (before.log, after.log), []
     # Imported here: two plain logs need nothing of it, and it takes as long as reading one.
+    from flagkit.experiment.remeasured import tuning_notes
     from flagkit.experiment.report import certificate_notes, certified
 
     one, other, certificate = certified(before.side, after.side, before.log, after.log)
-    return (one, other), list(certificate_notes(certificate))
+    notes = [*certificate_notes(certificate), *tuning_notes((before.side, after.side))]
+    return (one, other), notes
 
 
 def _noted(report: RangeReport, notes: Sequence[Note]) -> RangeReport:

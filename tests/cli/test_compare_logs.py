@@ -123,3 +123,32 @@ def test_a_failed_row_shows_in_the_code(tmp_path: Path, capsys: pytest.CaptureFi
     assert run(log, log, "--fail-on", "incomplete") == 4
     damaged = put(tmp_path / "b.log", TABLE.replace(ROW, ROW + ROW[:60] + "\n"))
     assert run(damaged, damaged) == 0
+
+
+def test_two_sides_one_of_which_tuned_where_it_was_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call = {
+        "kind": "call",
+        "id": "c1",
+        "node": "t",
+        "call": 0,
+        "op": "mm",
+        "dtype": "torch.float16",
+        "size_detail": "[64]",
+        "role": "row",
+        "status": "ok",
+        "latency_ms": 0.5,
+        "regime": {"requested": "graph", "resolved": "graph", "cache": "hot"},
+    }
+    same = {"tuner": "triton", "kernel": "k", "key": "1", "config": {"B": 1}, "call": "c1"}
+    for side, state in (("one", "recorded"), ("two", "replayed")):
+        journal = [{"kind": "start", "schema": 1}, call, {"kind": "end", "exit": 0}]
+        tuning = [{"kind": "decision", "state": state, **same}, {"kind": "use", **same}]
+        for name, lines in (("measurements", journal), ("tuning", tuning)):
+            text = "".join(f"{json.dumps(line)}\n" for line in lines)
+            put(tmp_path / side / f"{name}.jsonl", text)
+    assert run(tmp_path / "one", tmp_path / "two") == 1  # neither has a receipt
+    out = capsys.readouterr().out
+    assert "before: 1 decisions of tuners fell in the process that was measured" in out
+    assert "after: 1 decisions" not in out
