@@ -28,7 +28,7 @@ MAX_DAMAGED = 4
 BANNER = b"[INFO] Benchmark record logger enabled"
 _BEGIN = re.compile(r'\{\s*"op_name"\s*:')
 _CLAIM = re.compile(rb'\[INFO\] \{\s*"op_name"\s*:')
-_WANTED = Wanted((b'{"op_name":', b"{'op_name':"), rb'\[INFO\] \{ *"op_name')
+_WANTED = Wanted({b'{"op_name":': b"{", b"{'op_name':": b"{"}, rb'\[INFO\] \{ *"op_name')
 
 
 class RecordParser:

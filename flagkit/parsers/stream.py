@@ -12,7 +12,7 @@ import re
 from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 BLOCK = 1 << 17
 """Bytes read at a time."""
@@ -44,10 +44,13 @@ class Wanted:
 
     What stands behind a carriage return starts a line too: on a terminal it is written over
     what stood there.
+
+    :param texts: each with one byte of it that few other lines hold. Where a block lacks the
+        byte, which is found out ten times as fast, the text is not looked for.
     """
 
-    def __init__(self, texts: Iterable[bytes], start: bytes) -> None:
-        self.texts = tuple(texts)
+    def __init__(self, texts: Mapping[bytes, bytes], start: bytes) -> None:
+        self.texts = tuple((text, rare, text.index(rare)) for text, rare in texts.items())
         self.starts = tuple((mark, re.compile(mark + start)) for mark in (b"\n", b"\r"))
 
 
@@ -122,10 +125,11 @@ def _next(block: bytes, position: int, wanted: Wanted, found: dict[object, int])
             match = start.search(block, first) if first >= 0 else None
             at = found[start] = match.start() if match else none
         best = min(best, at)
-    for text in wanted.texts:
+    for text, rare, offset in wanted.texts:
         at = found.get(text, -1)
         if at < position:
-            at = block.find(text, position)
+            first = block.find(rare, position + offset)
+            at = block.find(text, first - offset) if first >= 0 else -1
             at = found[text] = none if at < 0 else at
         best = min(best, at)
     if best == none:

@@ -20,15 +20,15 @@ _START = rb"(?:Operator_Speedup|S(?:UCCESS|tatus|ize )|" + pytest_output.START +
 _ESCAPE = rb"[\x1b\x9b\xc2][\[\x9b]?[0-9;?]*[A-Za-z]"
 WANTED = Wanted(
     # Lines of plug-ins can follow a file name that pytest has printed, and rows anything.
-    (
-        b"Performance Test",
-        b"SUCCESS   ",
-        MARKER.encode(),
-        FLAGKIT_LINE.encode(),
-        OLDER_LINE.encode(),
+    {
+        b"Performance Test": b"P",
+        b"SUCCESS   ": b"U",
+        MARKER.encode(): b"H",
+        FLAGKIT_LINE.encode(): b"q",
+        OLDER_LINE.encode(): b"[",
         # A byte of no text, which is found faster than the whole mark.
-        HOLE[:1],
-    ),
+        HOLE[:1]: HOLE[:1],
+    },
     rb"(?:%s|%s(?:%s)*%s|[ >][ >]{0,39}(?:S(?:UCCESS|tatus|ize )|FAILED |-----))"
     % (_START, _ESCAPE, _ESCAPE, _START),
 )

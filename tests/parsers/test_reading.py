@@ -202,14 +202,15 @@ class TestLines:
 
     @pytest.mark.parametrize("size", [1, 2, 3, 7, 64, 10_000])
     @pytest.mark.parametrize("ending", [b"", b"the end", b"the needle"])
-    def test_blocks_of_any_size(self, size: int, ending: bytes) -> None:
+    @pytest.mark.parametrize("rare", [b"n", b"d", b"l"])
+    def test_blocks_of_any_size(self, size: int, ending: bytes, rare: bytes) -> None:
         data = self.DATA + ending
         blocks = [data[at : at + size] for at in range(0, len(data), size)]
         lines = Lines(blocks)
         assert list(lines) == data.splitlines(keepends=True)
         assert lines.number == len(data.splitlines())
         waiting = Lines(blocks)
-        waiting.wait_for(Wanted((b"needle",), rb"line 3\b"))
+        waiting.wait_for(Wanted({b"needle": rare}, rb"line 3\b"))
         told = [(waiting.number, line) for line in waiting]
         wanted = [
             (number, line)
