@@ -40,34 +40,26 @@ _BY_MODE = {
     ),
 }
 
-_PAIR = re.compile(
-    r"""["']?\b(?P<name>[A-Za-z_]+)["']?\s*(?:=|:(?!:))\s*
-        (?P<value>"[^"]*"|'[^']*'|[^\s,;|]+)""",
-    re.VERBOSE,
-)
-_REASON = re.compile(
-    r"""["']?\b(?:reason|error|err|exc|exception|cause)["']?\s*[=:]\s*(.*)""", re.IGNORECASE
-)
+# Patterns as text are compiled when the first line of a plug-in comes: most logs have none.
+_PAIR = r"""(?x) ["']?\b(?P<name>[A-Za-z_]+)["']?\s*(?:=|:(?!:))\s*
+    (?P<value>"[^"]*"|'[^']*'|[^\s,;|]+)"""
+_REASON = r"""(?i)["']?\b(?:reason|error|err|exc|exception|cause)["']?\s*[=:]\s*(.*)"""
 _PHASE = re.compile(r"\b(sync|warmup|capture|replay)\b")
-_LABELLED_PHASE = re.compile(r"\bphase\W+(sync|warmup|capture|replay)\b", re.IGNORECASE)
-_LABELLED = re.compile(
-    r"""\b(?:op|operator|op_name|name)["']?\s*[=:]\s*["']?
-        (?P<op>[^\s=:,;|"'][^=:,;|"']*?(?=\s+phase\s*=) | [^\s,;|"'\]}]+(?:\ backward\b)?)""",
-    re.VERBOSE | re.IGNORECASE,
-)
+_LABELLED_PHASE = r"(?i)\bphase\W+(sync|warmup|capture|replay)\b"
+_LABELLED = r"""(?ix) \b(?:op|operator|op_name|name)["']?\s*[=:]\s*["']?
+    (?P<op>[^\s=:,;|"'][^=:,;|"']*?(?=\s+phase\s*=) | [^\s,;|"'\]}]+(?:\ backward\b)?)"""
 _NAME = r"(?P<op>(?!(?:sync|warmup|capture|replay|phase)\b)[A-Za-z_][\w.]*(?: backward\b)?)"
-_SPOKEN = re.compile(rf"\b(?:op|operator)\s+{_NAME}", re.IGNORECASE)
-_FIRST = re.compile(rf"\W*{_NAME}\W+(?:phase\W+)?(?:sync|warmup|capture|replay)\b")
-_FELL_BACK = re.compile(r"\b(?:(?:fell|falls|falling) back|fallback (?:to|for))\b", re.IGNORECASE)
-_OFF = re.compile(
-    r"\W*(?:is |was )?(?:disabled|inactive|off|unavailable|skipped|restored|unpatched"
-    r"|not (?:active|enabled|available|installed|loaded|patched|used))\b",
-    re.IGNORECASE,
+_SPOKEN = rf"(?i)\b(?:op|operator)\s+{_NAME}"
+_FIRST = rf"\W*{_NAME}\W+(?:phase\W+)?(?:sync|warmup|capture|replay)\b"
+_FELL_BACK = r"(?i)\b(?:(?:fell|falls|falling) back|fallback (?:to|for))\b"
+_OFF = (
+    r"(?i)\W*(?:is |was )?(?:disabled|inactive|off|unavailable|skipped|restored|unpatched"
+    r"|not (?:active|enabled|available|installed|loaded|patched|used))\b"
 )
 """An older plug-in that does nothing: the benchmark's own timer is left in place."""
-_DOUBT = re.compile(
-    r"n't\b|\b(?:not?|disabled|inactive|off|unavailable|failed|failure|cannot|without|error)\b",
-    re.IGNORECASE,
+_DOUBT = (
+    r"(?i)n't\b"
+    r"|\b(?:not?|disabled|inactive|off|unavailable|failed|failure|cannot|without|error)\b"
 )
 """What it says may mean either."""
 
@@ -127,9 +119,9 @@ def regime_line(text: str) -> RegimeLine | None:
         return None
     said = text.partition(OLDER_LINE)[2]
     fields = _fields(said)
-    if _OFF.match(said):
+    if re.match(_OFF, said):
         fields.setdefault("resolved", "event")
-    elif not _DOUBT.search(said):
+    elif not re.search(_DOUBT, said):
         fields.setdefault("resolved", "graph")
         fields.setdefault("protocol", "cudagraph-plugin")
     resolved = fields.setdefault("resolved", UNKNOWN)
@@ -147,13 +139,15 @@ def fallback_line(text: str) -> Fallback | None:
     front, mark, tail = text.partition(MARKER)
     if not mark:
         front, mark, tail = text.partition(OLDER_LINE)
-        if not mark or not _FELL_BACK.search(tail):
+        if not mark or not re.search(_FELL_BACK, tail):
             return None
     tail = tail.strip()
-    labelled = _REASON.search(tail)
+    labelled = re.search(_REASON, tail)
     before = tail[: labelled.start()] if labelled else tail
     op, sure, end = _named(before)
-    phase = _LABELLED_PHASE.search(before) or _PHASE.search(before, end) or _PHASE.search(before)
+    phase = (
+        re.search(_LABELLED_PHASE, before) or _PHASE.search(before, end) or _PHASE.search(before)
+    )
     if not op and not phase and (tail.startswith("=") or front.endswith("export ")):
         return None  # a variable of that name, not a row's marker
     why = labelled[1] if labelled else before[max(end, phase.end() if phase else 0) :]
@@ -222,7 +216,9 @@ def _regime(fields: dict[str, str]) -> Regime:
 
 
 def _fields(text: str) -> dict[str, str]:
-    return {pair["name"].lower(): pair["value"].strip("\"'{}()[]") for pair in _PAIR.finditer(text)}
+    return {
+        pair["name"].lower(): pair["value"].strip("\"'{}()[]") for pair in re.finditer(_PAIR, text)
+    }
 
 
 def _named(text: str) -> tuple[str, bool, int]:
@@ -230,11 +226,11 @@ def _named(text: str) -> tuple[str, bool, int]:
 
     Empty and 0 where none can be told.
     """
-    if found := _LABELLED.search(text):
+    if found := re.search(_LABELLED, text):
         op = found["op"].rstrip(":")
         op = op if "(" in op else op.rstrip(")")
         return normalise_op(op), True, found.end()
-    found = _SPOKEN.search(text) or _FIRST.match(text)
+    found = re.search(_SPOKEN, text) or re.match(_FIRST, text)
     return (normalise_op(found["op"]), False, found.end("op")) if found else ("", False, 0)
 
 

@@ -51,7 +51,8 @@ class Wanted:
 
     def __init__(self, texts: Mapping[bytes, bytes], start: bytes) -> None:
         self.texts = tuple((text, rare, text.index(rare)) for text, rare in texts.items())
-        self.starts = tuple((mark, re.compile(mark + start)) for mark in (b"\n", b"\r"))
+        # As text: few logs have what compiling the second one is for.
+        self.starts = tuple((mark, mark + start) for mark in (b"\n", b"\r"))
 
 
 class Lines:
@@ -122,7 +123,7 @@ def _next(block: bytes, position: int, wanted: Wanted, found: dict[object, int])
         if at < position - 1:
             # One byte is found much faster than a pattern that begins with it.
             first = block.find(mark, position - 1)
-            match = start.search(block, first) if first >= 0 else None
+            match = re.compile(start).search(block, first) if first >= 0 else None
             at = found[start] = match.start() if match else none
         best = min(best, at)
     for text, rare, offset in wanted.texts:
