@@ -17,6 +17,8 @@ from flagkit.drafts import draft_of
 from flagkit.model import Row, RowKey, Source
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from flagkit.model import Regime
     from flagkit.parsers.stream import Lines
 
@@ -26,7 +28,7 @@ _MS = rb"[ \d]{12}\d\.\d{6}"
 _NUMBER = rb"[ \d]{15}\d\.\d{3}"
 
 FAST_ROW = re.compile(
-    rb"SUCCESS   ("
+    rb"^SUCCESS   ("
     + _MS
     + rb"| {17}N/A)("
     + _MS
@@ -38,7 +40,8 @@ FAST_ROW = re.compile(
     + _NUMBER
     + rb")("
     + _NUMBER
-    + rb"))? {10}([\[({][ -~]*[\])}])\r?\n"
+    + rb"))? {10}([\[({][ -~]*[\])}])\r?\n",
+    re.MULTILINE,
 )
 """Baseline, latency, TFLOPS, baseline GBPS, GBPS, size detail of a row of T5."""
 
@@ -58,10 +61,19 @@ class FastRows:
 
     def read(self, lines: Lines) -> list[Row]:
         """The rows that come next in *lines*, up to one that has to be looked at closer."""
+        rows: list[Row] = []
+        for found in lines.matching(FAST_ROW):
+            made = self._made(found, lines.number + 1)
+            lines.take(found[: len(made)])
+            rows += made
+        return rows
+
+    def _made(self, lines: Sequence[re.Match[bytes]], first: int) -> list[Row]:
+        """The rows in *lines*, which are numbered from *first*."""
         keys, file = self._keys, self._file
         mode, level, regime = self._mode, self._level, self._regime
         rows: list[Row] = []
-        for found in lines.matching(FAST_ROW):
+        for number, found in enumerate(lines, first):
             baseline, latency, tflops, baseline_gbps, gbps, detail = found.groups()
             text = detail.decode("ascii")
             key = keys[text]
@@ -78,7 +90,7 @@ class FastRows:
                 break
             row.key, row.size_detail = key, text
             row.source = source = _SourceDraft()
-            source.file, source.line = file, lines.number + 1
+            source.file, source.line = file, number
             source.__class__ = Source
             row.mode, row.level, row.regime = mode, level, regime
             row.samples_ms = row.flags = ()

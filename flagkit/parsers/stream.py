@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import codecs
 import re
+from itertools import islice
 from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 BLOCK = 1 << 17
 """Bytes read at a time."""
@@ -22,6 +23,9 @@ HEAD = 1 << 16
 
 MAX_LINE = 1 << 24
 """Longer lines are cut here: no record of a run is, but a progress bar that never ends is."""
+
+AT_ONCE = 64
+"""Lines that a pattern is held against before the first of them is used."""
 
 LONGEST_ENDING = 1 << 12
 """Bytes of a log's last line that are kept."""
@@ -75,20 +79,32 @@ class Lines:
         """From now on give only lines that hold *wanted*; all of them again if None."""
         self._wanted = wanted
 
-    def matching(self, pattern: re.Pattern[bytes]) -> Iterator[re.Match[bytes]]:
-        """The lines that come next as long as *pattern* matches them with their end.
+    def matching(self, line: re.Pattern[bytes]) -> Iterator[Sequence[re.Match[bytes]]]:
+        """The lines that come next, some at a time, as long as *line* matches them.
 
-        A line counts as read when the next one is asked for, so that one at which the caller
-        stops comes again in the ordinary way. Ends early where a block ends.
+        They count as read when they are given to :meth:`take`. Ends where some were not, so
+        that they come again in the ordinary way, and early where a block ends.
+
+        :param line: matches one line with its end, and only from its start.
         """
         block, position = self._block, self._position
         blank = block.find(b"\n\n", position)
-        for found in pattern.finditer(block, position, len(block) if blank < 0 else blank + 1):
-            if found.start() != position:
-                return
+        each = line.finditer(block, position, len(block) if blank < 0 else blank + 1)
+        while found := list(islice(each, AT_ONCE)):
+            if block.count(b"\n", position, found[-1].end()) > len(found):
+                found = list(_adjoining(found, position))
+                if not found:
+                    return
             yield found
-            self._position = position = found.end()
-            self.number += 1
+            position = found[-1].end()
+            if self._position != position:
+                return
+
+    def take(self, lines: Sequence[re.Match[bytes]]) -> None:
+        """Count *lines*, the first of those that :meth:`matching` gave last, as read."""
+        if lines:
+            self._position = lines[-1].end()
+            self.number += len(lines)
 
     def __iter__(self) -> Iterator[bytes]:
         for block in _whole_lines(self._blocks):
@@ -136,6 +152,15 @@ def _next(block: bytes, position: int, wanted: Wanted, found: dict[object, int])
     if best == none:
         return none
     return block.rfind(b"\n", position - 1, best + 1) + 1
+
+
+def _adjoining(lines: Iterable[re.Match[bytes]], position: int) -> Iterator[re.Match[bytes]]:
+    """Those of *lines* between which and *position* no other line stands."""
+    for line in lines:
+        if line.start() != position:
+            return
+        yield line
+        position = line.end()
 
 
 def _whole_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
