@@ -95,8 +95,8 @@ def distinct(regimes: Iterable[Regime]) -> dict[int, Regime]:
 
 def labels(regimes: Sequence[Regime]) -> list[str]:
     """The label of each."""
-    known = {key: regime.label for key, regime in distinct(regimes).items()}
-    return [known[id(regime)] for regime in regimes]
+    known: dict[int, str] = {}
+    return [known.get(id(one)) or known.setdefault(id(one), one.label) for one in regimes]
 
 
 def _mixed(before: Row, after: Row) -> str:
