@@ -80,6 +80,12 @@ _TORCH_DTYPE = re.compile(
 )
 """Names of torch's dtypes, in full: the beginning of one, or one with more, is none."""
 
+_CASE = re.compile(r"(?!(?:torch|b?float|q?u?int|complex|bits)(?:\d|$))[A-Za-z]\w*", re.ASCII)
+"""A word that some benchmarks have in a dtype's place for a case of theirs, as ``scalar_only``.
+
+None that begins as a dtype does: that is one which something was glued into.
+"""
+
 
 def size_key(detail: object) -> str:
     """The canonical form of a size detail, given as text or as a value from JSON.
@@ -130,6 +136,11 @@ def is_dtype(text: str) -> bool:
     """Whether *text* is a dtype's name as benchmarks print it; ``None`` is one too."""
     named = _TORCH_DTYPE.fullmatch(text.removeprefix("torch."))
     return named is not None or text == "None" or text in _DTYPES
+
+
+def is_case(text: str) -> bool:
+    """Whether *text* may stand for a case where a title has its dtype, and is none itself."""
+    return _CASE.fullmatch(text) is not None
 
 
 def _folded(text: str) -> str:

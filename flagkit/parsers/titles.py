@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from flagkit.compare.sizes import is_dtype
+from flagkit.compare.sizes import is_case, is_dtype
 from flagkit.model import UNKNOWN
 from flagkit.parsers.layouts import FIRST, Layout
 
@@ -58,12 +58,13 @@ def read_title(text: str) -> Title | None:
         if not equals or name not in fields or not _VALUE.fullmatch(value):
             return None
         fields[name] = value
-    if not is_dtype(fields["dtype"]):
+    dtype = fields["dtype"]
+    if not is_dtype(dtype) and (not is_case(dtype) or re.search(_OTHERS, dtype)):
         return None
     legacy = not found["colon"] and not fields["level"]
     return Title(
         found["op"],
-        fields["dtype"],
+        dtype,
         fields["mode"] or UNKNOWN,
         fields["level"] or UNKNOWN,
         FIRST if legacy else Layout(),

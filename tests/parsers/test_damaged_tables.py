@@ -106,7 +106,11 @@ class TestLostDigits:
         assert ledger(GELU + row(detail, 0.5, 0.25)) == (GELUS, [7])
 
     @pytest.mark.parametrize(
-        "dtype", ["torch.float1PASSED6", "torch.float3122", "torch.float", "torch.", "fl0at16", ""]
+        "dtype",
+        [
+            *("torch.float1PASSED6", "torch.float3122", "torch.float", "torch.", "torch.fl0at16"),
+            *("float1PASSED6", "float3122", "uint", "scalar_PASSEDonly", "scalar.only", "2d", ""),
+        ],
     )
     def test_a_dtype_is_one_of_torchs(self, dtype: str) -> None:
         assert ledger(title("gelu", dtype) + HEADER + A1 + A2) == ([], [5, 6])
@@ -120,6 +124,11 @@ class TestLostDigits:
         ],
     )
     def test_any_of_them(self, dtype: str) -> None:
+        found = facts(title("gelu", dtype) + HEADER + A1)
+        assert [f.key.dtype for f in found if isinstance(f, Row)] == [dtype]
+
+    @pytest.mark.parametrize("dtype", ["scalar_only", "block", "fp8_w8a8", "float_only"])
+    def test_a_benchmarks_own_cases_stand_in_its_place(self, dtype: str) -> None:
         found = facts(title("gelu", dtype) + HEADER + A1)
         assert [f.key.dtype for f in found if isinstance(f, Row)] == [dtype]
 
