@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from flagkit.interfaces import Reporter
     from flagkit.model import RangeReport
 
+PIECE = 1 << 16
+"""Characters of a report printed at a time."""
+
 
 def deliver(
     reports: Sequence[RangeReport],
@@ -32,12 +35,21 @@ def deliver(
     hints = shown_on(sys.stdout) if output is None else {}
     text = reporter.render(reports, {**options, **hints, **given})
     if output is None:
-        # Only text with styles has to be searched for them, where stdout is no terminal.
-        click.echo(text, nl=not text.endswith("\n"), color=None if "\x1b" in text else True)
+        _print(text if text.endswith("\n") else text + "\n")
     else:
         from flagkit.experiment.rundir import write_text
 
         write_text(output, text if text.endswith("\n") else text + "\n")
+
+
+def _print(text: str) -> None:
+    if "\x1b" in text:
+        click.echo(text, nl=False)
+        return
+    # What has no styles need not be searched for them, where stdout is no terminal. In pieces,
+    # since all that is written is copied first.
+    for start in range(0, len(text), PIECE):
+        click.echo(text[start : start + PIECE], nl=False, color=True)
 
 
 def shown_on(stream: TextIO) -> dict[str, Any]:

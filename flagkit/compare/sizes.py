@@ -36,17 +36,15 @@ _SIZE = rf"torch\.Size\(\[(?:{_LENGTH}(?:, {_LENGTH})*)?\]\)"
 _PLAIN = re.compile(rf"\[(?:{_SIZE}|{_INT})(?:, (?:{_SIZE}|{_INT}))*\]")
 """Sizes and whole numbers in one list: most rows. Its key needs no tokens."""
 
-_TOKEN = re.compile(
-    r"""\s*(?:
+# As text: compiled when the first detail comes that is not plain, since most logs have none.
+_TOKEN = r"""(?xsa)\s*(?:
       (?P<open>(?:torch\.)?Size\(|[\[({])
     | (?P<close>[\])}])
     | (?P<mark>[,:])
     | (?P<number>[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)(?![\w.])
     | (?P<name>-?[A-Za-z_][\w]*(?:\.[A-Za-z_]\w*)*)(?![\w.'"(])
     | (?P<string>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
-    )""",
-    re.VERBOSE | re.DOTALL | re.ASCII,
-)
+    )"""
 
 _NAMES = {
     "True": "true",
@@ -195,8 +193,9 @@ class _Reader:
             "name": self._name,
             "string": self._string,
         }
+        token_at = re.compile(_TOKEN).match
         while position < end:
-            token = _TOKEN.match(self._text, position)
+            token = token_at(self._text, position)
             if token is None or (position and not self._groups):
                 raise _NotAValueError
             kind = token.lastgroup
@@ -298,13 +297,13 @@ class _Reader:
         self._wants_value = False
 
 
-_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
+_ESCAPE = r"(?s)\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))"
 _SIMPLE = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "a": "\a", "v": "\v", "0": "\0"}
 
 
 def _unquoted(text: str) -> str:
     body = text[1:-1]
-    return _ESCAPE.sub(_unescaped, body) if "\\" in body else body
+    return re.sub(_ESCAPE, _unescaped, body) if "\\" in body else body
 
 
 def _unescaped(found: re.Match[str]) -> str:

@@ -11,17 +11,15 @@ import re
 
 _SUSPECT = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
 
-_SEQUENCE = re.compile(
-    r"""
+# As text: compiled when the first line with any comes, since most logs have none.
+_SEQUENCE = r"""(?x)
       \x1b\[ (?P<args>[0-?]*) [ -/]* (?P<final>[@-~])         # CSI: colours, cursor moves
     | \x1b[\]PX^_k] [^\x07\x1b]* (?:\x07|\x1b\\|$)            # OSC, DCS, titles of screen
     | \x1b(?P<move>[DEM])                                     # index, next line, reverse index
     | \x1b[ -/]*[0-~]                                         # other short ones
     | (?P<control>[\r\b\x0b\x0c])
     | [\x00-\x07\x0e-\x1f\x7f]
-    """,
-    re.VERBOSE,
-)
+    """
 
 _NARROW_CSI = re.compile(rb"\xc2\x9b|(?<![\x80-\xff])\x9b")
 """The one character that terminals take for ESC and a bracket, in UTF-8 and in eight bits."""
@@ -58,7 +56,7 @@ def shown(line: bytes) -> list[str]:
         return [text]
     if len(text) > MAX_RENDERED:
         # Only what was written last is worth its work.
-        return [_SEQUENCE.sub("", text.rpartition("\r")[2])]
+        return [re.sub(_SEQUENCE, "", text.rpartition("\r")[2])]
     return _render(text)
 
 
@@ -71,7 +69,7 @@ def _render(text: str) -> list[str]:
     screen: list[str] = []
     cells: list[str] = []
     column = position = 0
-    for found in _SEQUENCE.finditer(text):
+    for found in re.finditer(_SEQUENCE, text):
         column = _write(cells, column, text[position : found.start()])
         position = found.end()
         control, final, move = found["control"], found["final"], found["move"]
