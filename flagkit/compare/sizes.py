@@ -37,7 +37,7 @@ _PLAIN = re.compile(rf"\[(?:{_SIZE}|{_INT})(?:, (?:{_SIZE}|{_INT}))*\]")
 """Sizes and whole numbers in one list: most rows. Its key needs no tokens."""
 
 # As text: compiled when the first detail comes that is not plain, since most logs have none.
-_TOKEN = r"""(?xsa)\s*(?:
+_PIECE = r"""(?xsa)\s*(?:
       (?P<open>(?:torch\.)?Size\(|[\[({])
     | (?P<close>[\])}])
     | (?P<mark>[,:])
@@ -193,7 +193,7 @@ class _Reader:
             "name": self._name,
             "string": self._string,
         }
-        token_at = re.compile(_TOKEN).match
+        token_at = re.compile(_PIECE).match
         while position < end:
             token = token_at(self._text, position)
             if token is None or (position and not self._groups):

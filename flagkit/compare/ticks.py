@@ -8,10 +8,10 @@ cause. The step is not documented by the vendors and differs between driver vers
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from flagkit.model import Row, RunLog
 
@@ -39,12 +39,15 @@ without this much evidence none is named."""
 MOST = 256
 """Distinct latencies looked at, the shortest first: a step shows best in them."""
 
+AT_ONCE = 1024
+"""Latencies looked through for shorter ones at a time."""
+
 ON_STEP, ON_HALF_STEP = 0.75, 0.95
 """Share of latencies that are multiples of the step, and of its half. The median of an even
 number of samples lies between two steps; a few rows come from elsewhere."""
 
 
-def infer_tick_ns(latencies_ms: Iterable[float]) -> int | None:
+def infer_tick_ns(latencies_ms: Sequence[float]) -> int | None:
     """The largest step, in ns, that nearly all *latencies_ms* are multiples of.
 
     None where there are too few, or no common step, or none that stands out from its half.
@@ -52,15 +55,20 @@ def infer_tick_ns(latencies_ms: Iterable[float]) -> int | None:
     return _step(_shortest(latencies_ms))
 
 
-def _shortest(latencies_ms: Iterable[float]) -> list[int]:
-    """The distinct latencies that are looked at, in ns."""
+def _shortest(latencies_ms: Sequence[float | None]) -> list[int]:
+    """The distinct latencies that are looked at, in ns.
+
+    Found a part at a time: of all but the first few parts hardly any is short enough.
+    """
     values: list[int] = []
-    for ms in sorted([ms for ms in latencies_ms if 0 < ms < LONGEST_LATENCY_MS]):
-        ns = round(ms * NS_PER_MS)
-        if not values or ns != values[-1]:
-            values.append(ns)
-        if len(values) == MOST:
-            break
+    below = LONGEST_LATENCY_MS
+    for start in range(0, len(latencies_ms), AT_ONCE):
+        some = latencies_ms[start : start + AT_ONCE]
+        found = {round(ms * NS_PER_MS) for ms in some if ms is not None and below > ms > 0}
+        if found:
+            values = sorted(found.union(values))[:MOST]
+            if len(values) == MOST:
+                below = min(below, values[-1] / NS_PER_MS)
     return values
 
 
@@ -124,12 +132,9 @@ def within_one_tick(before: Row, after: Row, tick: float) -> bool:
     return abs(before.latency_ms - after.latency_ms) <= tick + 1.0 / NS_PER_MS
 
 
-def _latencies(log: RunLog) -> set[float]:
+def _latencies(log: RunLog) -> list[float | None]:
     rows = [row for row in log.rows if row.status == "ok" and len(row.samples_ms) <= 1]
-    shown = {row.latency_ms for row in rows}
-    shown.update([row.baseline_ms for row in rows])
-    shown.discard(None)
-    return cast("set[float]", shown)
+    return [*[row.latency_ms for row in rows], *[row.baseline_ms for row in rows]]
 
 
 def _longest(values: Sequence[int]) -> int:
