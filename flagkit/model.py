@@ -203,11 +203,15 @@ def status_of(latency_ms: float | None, failed: bool = False) -> RowStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Damaged:
-    """A line that was meant to be a row and cannot be read as one. Never half-read."""
+    """A line that was meant to be a row and cannot be read as one. Never half-read.
+
+    ``op`` is the operator of the table that it stands in; empty where none is told.
+    """
 
     text: str
     reason: str
     source: Source
+    op: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from flagkit.errors import FlagkitError, InputError
 from flagkit.experiment.collect import JOURNAL, LOG, collect
 from flagkit.experiment.rundir import CAMPAIGN, RECEIPT, read_json
-from flagkit.model import RunLog, number_rows
+from flagkit.model import UNKNOWN, RunLog, number_rows
 from flagkit.parsers.reading import read_log
 from flagkit.plugins import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from flagkit.interfaces import LogParser
+    from flagkit.model import Damaged, Row
     from flagkit.plugins import Registry
 
 NO_RUNS = f"no runs there: no */{LOG}, no {JOURNAL} and no *.log"
@@ -66,7 +68,8 @@ class Operators:
     """A directory of runs by operator. ``problems``: what could not be read, and why.
 
     ``refused``: operators whose rows stand in several runs. Which of them a row of another
-    directory belongs to, only their order would tell.
+    directory belongs to, only their order would tell. Rows of no known operator too, where
+    there are others or several runs of them: they may be of any.
     """
 
     found: Mapping[str, Found]
@@ -85,6 +88,7 @@ def by_operator(path: Path, registry: Registry, parser: str | None) -> Operators
     found: dict[str, Found] = {}
     refused: set[str] = set()
     problems: list[str] = []
+    untold: list[RunLog] = []
     for run in runs_or_logs(path):
         for folder in run.parents:
             if folder == path or path not in folder.parents:
@@ -95,12 +99,13 @@ def by_operator(path: Path, registry: Registry, parser: str | None) -> Operators
         except FlagkitError as error:
             problems.append(str(error))
             continue
+        untold += [part for op, part in parts.items() if op == UNKNOWN]
         for op, part in parts.items():
             if op not in found:
                 found[op] = Found(log=part, side=journalled_side(run))
                 continue
             one = found[op].log
-            if _same_rows(one, part):
+            if op != UNKNOWN and _same_rows(one, part):
                 refused.add(op)
                 problems.append(
                     f"{path}: {op!r} was run more than once there: {one.source} and {part.source} "
@@ -110,6 +115,13 @@ def by_operator(path: Path, registry: Registry, parser: str | None) -> Operators
             found[op] = Found(log=join(one, part))
     if not found:
         raise InputError(problems[0] if problems else f"{path}: {NO_RUNS}")
+    if len(untold) > 1 or (untold and len(found) > 1):
+        refused.add(UNKNOWN)
+        problems += [
+            f"{part.source}: {part.seen} of its rows tell no operator (their table's title is "
+            "missing), so they pair with none of another directory; compare it as a log"
+            for part in untold
+        ]
     kept = {op: one for op, one in found.items() if op not in refused}
     return Operators(found=kept, refused=frozenset(refused), problems=tuple(problems))
 
@@ -181,12 +193,37 @@ def _aside(path: Path) -> bool:
 
 
 def split(log: RunLog) -> dict[str, RunLog]:
-    """*log* by operator. What has no operator (a damaged line) stays with the first one."""
-    ops = list(dict.fromkeys(row.key.op for row in log.rows))
-    parts = {op: replace(log, rows=tuple(r for r in log.rows if r.key.op == op)) for op in ops}
-    for op in ops[1:]:
-        parts[op] = replace(parts[op], damaged=(), notes=())
-    return parts
+    """*log* by operator. A damaged line belongs to the operator whose table it stands in.
+
+    Where none is told, it may be of either table between whose rows it stands: each of them
+    has it. Notes stay with the first operator that is known.
+    """
+    rows: dict[str, list[Row]] = {}
+    for row in log.rows:
+        rows.setdefault(row.key.op, []).append(row)
+    damaged: dict[str, list[Damaged]] = {}
+    places = sorted((row.source.file, row.source.line, row.key.op) for row in log.rows)
+    for line in log.damaged:
+        for op in {line.op} if line.op else _around(line, places) or {UNKNOWN}:
+            damaged.setdefault(op, []).append(line)
+    ops = list(dict.fromkeys([*rows, *damaged]))
+    first = next((op for op in ops if op != UNKNOWN), UNKNOWN)
+    return {
+        op: replace(
+            log,
+            rows=tuple(rows.get(op, ())),
+            damaged=tuple(damaged.get(op, ())),
+            notes=log.notes if op == first else (),
+        )
+        for op in ops
+    }
+
+
+def _around(line: Damaged, places: Sequence[tuple[str, int, str]]) -> set[str]:
+    """The operators of the rows in *places* that stand next to *line* in its file."""
+    at = bisect(places, (line.source.file, line.source.line, ""))
+    near = places[max(0, at - 1) : at + 1]
+    return {op for file, _, op in near if file == line.source.file}
 
 
 def join(one: RunLog, other: RunLog) -> RunLog:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from flagkit.compare.sizes import normalise_op
 from flagkit.model import Damaged, Note, Row, Source
 from flagkit.parsers.cells import INNER, STARTED
 from flagkit.parsers.dirt import plain, shown, text_of
@@ -70,7 +71,8 @@ class TableReader:
                 facts = self._follow(stream, each)
             else:
                 why = "it is cut in its size detail"
-                yield Damaged(text=first.text[:500], reason=why, source=first.row.source)
+                row = first.row
+                yield Damaged(text=first.text[:500], reason=why, source=row.source, op=row.key.op)
                 yield from between
             yield from facts
 
@@ -272,9 +274,12 @@ class TableReader:
     def _damaged(self, text: str, why: str, line: int) -> Iterator[Damaged]:
         self._tail_due = TAIL_WITHIN
         self._damaged_at = self._line
+        source = Source(file=self._file, line=line)
+        # What stands behind a hole may be of another table.
+        title = None if HOLE in self._last else self._table.title
+        op = normalise_op(title.op) if title else ""
         for _ in range(max(1, len(INNER.findall(text)))):
-            source = Source(file=self._file, line=line)
-            yield Damaged(text=text[:500], reason=why, source=source)
+            yield Damaged(text=text[:500], reason=why, source=source, op=op)
 
     def _fragment(self, text: str, inner: int) -> Iterator[Damaged]:
         """A row glued to something else, or the end of one whose beginning is elsewhere."""

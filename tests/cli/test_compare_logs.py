@@ -94,6 +94,71 @@ def test_directories_of_plain_logs(tmp_path: Path, capsys: pytest.CaptureFixture
     assert capsys.readouterr().out.count(",paired,") == 2
 
 
+UNTITLED = TABLE.split("\n", 2)[2]
+
+
+def other(text: str, op: str = "relu") -> str:
+    """The same table of another operator, with other latencies."""
+    return text.replace("gelu", op).replace("0.250000", "0.500000").replace("2.000", "1.000")
+
+
+def test_rows_of_no_known_operator_pair_with_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(tmp_path / "a" / "x" / "run.log", UNTITLED + other(TABLE))
+    put(tmp_path / "b" / "x" / "run.log", other(UNTITLED) + TABLE)
+    for side in ("a", "b"):
+        put(tmp_path / side / "y" / "run.log", other(TABLE, "abs"))
+    assert run(tmp_path / "a", tmp_path / "b", "--reporter", "csv") == 1
+    told = capsys.readouterr()
+    assert told.err.count("x/run.log: 1 of its rows tell no operator") == 2
+    paired = [line for line in told.out.splitlines() if ",paired," in line]
+    assert len(paired) == 1 and "abs" in paired[0]
+
+
+def test_rows_of_no_known_operator_in_several_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for side, swapped in (("a", ("x", "y")), ("b", ("y", "x"))):
+        put(tmp_path / side / swapped[0] / "run.log", UNTITLED)
+        bigger = other(UNTITLED).replace("64, 64", "64, 32")
+        put(tmp_path / side / swapped[1] / "run.log", bigger)
+    assert run(tmp_path / "a", tmp_path / "b", "--reporter", "csv") != 0
+    assert ",paired," not in capsys.readouterr().out
+    assert run(tmp_path / "a" / "x", tmp_path / "a" / "x") == 0
+
+
+def test_a_damaged_line_belongs_to_the_operator_of_its_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Which of two rows of one key is left differs, in an operator that is not the first."""
+    slow = ROW.replace("0.250000", "1.000000").replace("2.000", "0.500")
+    for side, rows in (("a", ROW[:46] + "\n" + slow), ("b", ROW + slow[:46] + "\n")):
+        put(
+            tmp_path / side / "run" / "run.log",
+            TABLE + TABLE.replace("gelu", "mm").replace(ROW, rows),
+        )
+        put(tmp_path / side / "more" / "run.log", other(TABLE, "abs"))
+    run(tmp_path / "a", tmp_path / "b", "--reporter", "json")
+    reports = json.loads(capsys.readouterr().out)["reports"]
+    books = {one["label"]: one["ledger"]["before"] for one in reports}
+    assert {op: (book["seen"], book["paired"], book["damaged"]) for op, book in books.items()} == {
+        "abs": (1, 1, 0),
+        "gelu": (1, 1, 0),
+        "mm": (2, 0, 1),
+    }
+
+
+def test_a_run_of_damaged_lines_only_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for side in ("a", "b"):
+        put(tmp_path / side / "x" / "run.log")
+    put(tmp_path / "b" / "y" / "run.log", TABLE.replace("gelu", "mm").replace(ROW, ROW[:46] + "\n"))
+    assert run(tmp_path / "a", tmp_path / "b", "--fail-on", "incomplete") == 4
+    assert "mm" in capsys.readouterr().out
+
+
 def test_links_are_followed_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     put(tmp_path / "a" / "run" / "run.log")
     put(tmp_path / "elsewhere" / "run.log", TABLE.replace("gelu", "relu"))
