@@ -17,11 +17,12 @@ MAX_LINE = 2000
 """Characters of a line that are looked at."""
 
 START = (
-    rb"(?:S(?:KIPPED \[|egmentation fault)|F(?:AILED[ \x1b\r\n]|atal Python error)|ERROR[ \r\n]|!!!!!"
+    rb"(?:S(?:KIPPED \[|egmentation fault)|F(?:AILED[ \x1b\r\n]|atal Python error)|!!!!!"
+    rb"|E(?:RROR[ \r\n]|xception ignored|rror in atexit)"
     # pytest frames its last line with as many signs as 80 columns leave room for: down to one.
     rb"|=(?:====|={0,3} (?:\d+ [a-z]|no tests ran))"
     rb"|\d\d* (?:passed|failed|skipped|errors?|deselected|xfailed|xpassed|warnings?)\b"
-    rb"|benchmark/test_|test_|INTERNALERROR|Killed|Aborted|Terminated|Bus error|Traceback \(most|PASSED|-----"
+    rb"|benchmark/test_|test_|INTERNALERROR|Killed|Aborted|Terminated|Bus error|Traceback \(most|PASSED|---(?:--| Logging)"
     rb"|[.FEsxXp][.FEsxXp]{0,200} *(?:\[ *\d+%\] *)?\r?\n)"
 )
 """Where such lines start, for :class:`flagkit.parsers.stream.Wanted`."""
@@ -30,12 +31,22 @@ _OUTCOME = re.compile(r"^(?P<what>FAILED|ERROR) (?P<node>\S+(?:\[.*?\])?)(?: - (
 _NODE = re.compile(r"[^\s:]+\.py\b|::")
 _SKIPPED = re.compile(r"^SKIPPED \[(?P<count>\d+)\] (?P<where>\S+?:\d+|\S+): (?P<reason>.*)$")
 _OPERATOR = re.compile(r"^FAILED: Operator=(?P<op>[^{\s]\S*)")
-_TALLY = re.compile(r"^(?:=+ )?(?P<counts>(?:\d+ [a-z]+(?:, )?)+|no tests ran) in [\d.]+s\b")
+_TALLY = re.compile(
+    r"^(?:=+ )?(?P<counts>(?:\d+ (?:subtests? )?[a-z]+(?:, )?)+|no tests ran) in [\d.]+s\b"
+)
 _COUNT = re.compile(r"(\d+) (failed|errors?|skipped|passed)")
 _BROKEN = re.compile(
-    r"^(?:!!!+ (?P<stop>.*?) !!!+|(?P<fatal>INTERNALERROR|Fatal Python error: .*"
-    r"|Segmentation fault.*|Killed\b.*|Aborted\b.*|Terminated\b.*|Bus error\b.*))"
+    r"^(?:!!!+ (?P<stop>.*?) !!!+|(?P<fatal>INTERNALERROR|(?P<signal>Fatal Python error: .*"
+    r"|Segmentation fault.*"
+    # As a shell says it, which may tell the command behind it. Other programs' sentences go on.
+    r"|(?:Killed|Aborted|Terminated|Bus error)(?:: \d+)?(?: \(core dumped\))?(?: {2,}.*)?$)))"
 )
+_SURVIVED = ("Exception ignored", "Error in atexit", "--- Logging error")
+"""What Python says above a traceback that ended nothing."""
+
+_SURVIVED_WITHIN = 3
+"""Lines between the two, where a terminal has wrapped the first."""
+
 _LIVE = re.compile(
     r"(?:(?:benchmark/)?test_\S*\.py::\S.* )?(?P<what>FAILED|ERROR)(?: +\[ *\d+%\])?"
 )
@@ -59,6 +70,8 @@ class Session:
         self._named = {"FAILED": 0, "ERROR": 0, "SKIPPED": 0}
         self._live = {"FAILED": 0, "ERROR": 0}
         self._open_since = self._ended_at = self._traceback_at = 0
+        self._survived_at = -_SURVIVED_WITHIN
+        self._fatal: list[str] = []
 
     def feed(self, text: str, line: int) -> bool:
         """Take note of one shown line; whether it was pytest's."""
@@ -67,6 +80,7 @@ class Session:
         if first == "=":
             if "test session starts" in text:
                 self._open_since = line
+                self._fatal.clear()
                 return True
             if text.strip("= ") and self._tally(text, line):
                 return True
@@ -83,10 +97,17 @@ class Session:
         if first.isdigit() or first == "n":
             return self._tally(text, line)
         if text.startswith("Traceback (most recent call last)"):
-            self._traceback_at = line
+            if line > self._survived_at + _SURVIVED_WITHIN:
+                self._traceback_at = line
+            return False
+        if text.startswith(_SURVIVED):
+            self._survived_at = line
             return False
         if first in "!IFSKATB" and (broken := _BROKEN.match(text)):
-            self._reason(f"pytest stopped: {broken['stop'] or broken['fatal']}", line)
+            reason = f"pytest stopped: {broken['stop'] or broken['fatal']}"
+            if broken["signal"] and self._open_since and reason not in self._reasons:
+                self._fatal.append(reason)
+            self._reason(reason, line)
             return True
         return False
 
@@ -150,6 +171,10 @@ class Session:
                 self._errors += int(count[:9])
             elif what == "skipped":
                 self._skipped += int(count[:9])
+        for reason in self._fatal:
+            # It was another process's: the session that was under way came to its end.
+            self._reasons.pop(reason, None)
+        self._fatal.clear()
         self._open_since, self._ended_at = 0, line
         self._live = dict.fromkeys(self._live, 0)
         return True

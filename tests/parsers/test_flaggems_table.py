@@ -515,6 +515,48 @@ class TestPytest:
         assert notes(traceback + PLAIN, "incomplete") == []
         assert notes(f"{PLAIN}=== 1 passed in 3.00s ===\n{traceback}", "incomplete") == []
 
+    def test_counts_of_two_words(self) -> None:
+        text = f"==== test session starts ====\n{PLAIN}"
+        for counts in ("2 passed, 3 subtests passed", "1 passed, 1 subtest passed, 2 warnings"):
+            for tally in (f"{counts} in 3.21s\n", f"=== {counts} in 63.21s (0:01:03) ===\n"):
+                assert notes(text + tally, "incomplete") == []
+
+    @pytest.mark.parametrize("word", ["Killed", "Aborted", "Terminated", "Bus error"])
+    def test_words_of_other_programs(self, word: str) -> None:
+        for said in (f"{word} stale server 123", f"{word}: worker 3 of 4", f"{word}, no retry"):
+            assert notes(f"{PLAIN}\n{said}\n{PLAIN}", "incomplete") == []
+        for said in (word, f"{word} (core dumped)", f"{word}: 9", f"{word}   python -m pytest x"):
+            assert notes(f"{PLAIN}\n{said}\n", "incomplete") == [f"pytest stopped: {said}"]
+
+    @pytest.mark.parametrize("said", ["Killed", "Segmentation fault in a probe's process"])
+    def test_a_signal_that_the_session_outlived(self, said: str) -> None:
+        start, end = "==== test session starts ====\n", "=== 1 passed in 3.00s ===\n"
+        whole = start + PLAIN + end
+        assert notes(f"{start}{PLAIN}{said}\n{PLAIN}{end}", "incomplete") == []
+        told = [f"pytest stopped: {said}"]
+        # A session that began behind it tells nothing of the one that it ended.
+        assert notes(f"{start}{PLAIN}{said}\n{whole}", "incomplete") == told
+        assert notes(f"{start}{PLAIN}{said}\n{whole}{said}\n{whole}", "incomplete") == told
+        # Nor does a last line of a session that shows no first one.
+        assert notes(f"{PLAIN}{said}\n{PLAIN}{end}", "incomplete") == told
+
+    @pytest.mark.parametrize(
+        "above",
+        [
+            "Exception ignored in: <function X.__del__ at 0x7f>",
+            "Exception ignored in atexit callback: <function f at 0x7f>",
+            "Exception ignored in: <built-in function lock_of_a_module_with_a_long_name_th\nat wraps>",
+            "Error in atexit._run_exitfuncs:",
+            "--- Logging error ---",
+        ],
+    )
+    def test_a_traceback_that_ended_nothing(self, above: str) -> None:
+        traceback = 'Traceback (most recent call last):\n  File "x"\nE: no\n'
+        for far in ("", "\n" * 200):
+            assert notes(f"{PLAIN}{far}{above}\n{traceback}", "incomplete") == []
+            both = f"{PLAIN}{far}{above}\n{traceback}{traceback}"
+            assert notes(both, "incomplete") == ["the log ends in a traceback"]
+
 
 class TestRegimes:
     LINE = (
