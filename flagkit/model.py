@@ -21,6 +21,9 @@ UNKNOWN = "unknown"
 """Stands for an op, dtype, mode or regime that a log does not tell."""
 
 RowStatus = Literal["ok", "failed", "invalid", "no-device-work"]
+SEVERAL_TABLES = "several-tables"
+"""Flag of a row whose key several tables of its text show, so that it pairs with none."""
+
 Certificate = Literal["certified", "rebuilt", "no-tuner", "config-drift"]
 
 

@@ -1,7 +1,8 @@
 """Rows that have a partner by their key and may still belong to another row.
 
-Two ways: a table whose title was lost has rows of an operator that nothing tells, so that rows
-of different operators have equal keys; and where both sides show damaged rows in a table that
+Three ways: a table whose title was lost has rows of an operator that nothing tells, so that rows
+of different operators have equal keys; a text shows a key in several tables, and only their order
+would tell which is which; and where both sides show damaged rows in a table that
 shows its sizes several times, in different places, what is left of one size may be its first row
 on one side and its second on the other.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 from bisect import bisect
 from typing import TYPE_CHECKING
 
-from flagkit.model import UNKNOWN
+from flagkit.model import SEVERAL_TABLES, UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     Identity = tuple[str, str, str, str, int]
 
 UNTOLD = "its table does not tell the operator, and others do"
+TABLES = "several tables of a text show it, and nothing tells which is which"
 TWINS = "damaged rows on both sides may be of the same key"
 
 _CLOSERS = {"[": "]", "(": ")", "{": "}"}
@@ -45,6 +47,12 @@ def doubts(
             for identity in rows
             if identity[0] == UNKNOWN and not identity[4]
         }
+    found |= {
+        identity: TABLES
+        for _, rows in sides
+        for identity, row in rows.items()
+        if SEVERAL_TABLES in row.flags and not identity[4]
+    }
     if all(log.damaged for log, _ in sides):
         found |= dict.fromkeys(_twins(before, after), TWINS)
     return found

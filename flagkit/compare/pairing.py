@@ -14,6 +14,7 @@ from flagkit.compare.ticks import within_one_tick
 from flagkit.drafts import draft_of
 from flagkit.model import (
     BUCKETS,
+    SEVERAL_TABLES,
     SIDES,
     UNKNOWN,
     Ledger,
@@ -184,7 +185,10 @@ def _first(identity: Identity) -> Identity:
 def _doubtful(*sides: tuple[RunLog, _Rows]) -> Mapping[Identity, str]:
     """Keys that may be another row's, and why, by the identity of their first row."""
     untold = any(UNKNOWN in {identity[0] for identity in rows.rows} for _, rows in sides)
-    if not untold and not all(log.damaged for log, _ in sides):
+    alike = any(
+        SEVERAL_TABLES in rows.rows[first].flags for _, rows in sides for first in rows.repeats
+    )
+    if not (untold or alike or all(log.damaged for log, _ in sides)):
         return {}
     # Loaded here: few pairs of logs raise a doubt.
     from flagkit.compare.doubts import doubts

@@ -61,20 +61,24 @@ class MarkdownParser:
 
         Rows come last: only the whole text tells whether two of its tables show one key.
         """
-        from flagkit.model import Row
+        from flagkit.model import UNKNOWN, Note, Row
         from flagkit.parsers.markdown_cells import unwrapped
-        from flagkit.parsers.markdown_rows import told_apart
+        from flagkit.parsers.markdown_rows import marked
         from flagkit.parsers.markdown_tables import TableReader
 
         reader = TableReader(source)
         stream = as_lines(lines)
-        rows: list[tuple[Row, tuple[str, ...]]] = []
+        rows: list[tuple[Row, int]] = []
         for fact in _facts(reader, stream, unwrapped):
             if isinstance(fact, Row):
-                rows.append((fact, reader.path))
+                rows.append((fact, reader.table))
             else:
                 yield fact
-        yield from told_apart(rows)
+        untold = next((row for row, _ in rows if row.key.op == UNKNOWN), None)
+        if untold:
+            text = "rows of a table of which nothing tells the operator"
+            yield Note(code="no-title", text=text, source=untold.source)
+        yield from marked(rows)
 
 
 def _facts(

@@ -1,14 +1,16 @@
-"""What the text around a table says of its rows: operator, dtype, mode and level."""
+"""What the text around a table says of its rows: operator, dtype, mode, level, and which it is."""
 
 from __future__ import annotations
 
 import re
 from typing import NamedTuple
+from zlib import crc32
 
 from flagkit.compare.sizes import normalise_op
 from flagkit.model import UNKNOWN
 from flagkit.parsers.markdown_cells import without_tags
-from flagkit.parsers.markdown_labels import DTYPE, dtype_in
+from flagkit.parsers.markdown_labels import DTYPE
+from flagkit.parsers.markdown_names import MAX_CAPTION, Told, is_label, told_by
 from flagkit.parsers.markdown_units import unit_told
 from flagkit.parsers.regimes import kept_mode
 from flagkit.parsers.titles import read_title
@@ -17,40 +19,14 @@ _HEADING = re.compile(
     r"(?:(?P<marks>#{1,6})\s+|<h(?P<html>[1-6])\b[^<>]*>)(?P<text>.*?)(?:</h[1-6]>)?\s*#*",
     re.IGNORECASE,
 )
+_UNDERLINE = re.compile(r"={2,}|-{2,}")
 _FENCE = re.compile(r"(?P<marks>`{3,}|~{3,})\s*(?P<info>[\w+-]*)")
 _BLOCK = re.compile(r"#{1,6}\s|<|`{3}|~{3}|\*\*|[-*+]\s|\d{1,3}[.)]\s")
-_PLAIN_WORD = re.compile(r"[^\W\d_][\w.]*")
-_BOLD = re.compile(r"(?:[-*+]\s+)?(?:\*\*|__)(?P<text>.+?)(?:\*\*|__)[:：]?(?P<rest>[^*]*)")
-_SUMMARY = re.compile(r".*<summary>(?P<text>.*?)</summary>.*", re.IGNORECASE)
-_LABEL = re.compile(r"(?:op|operator|op_name|算子)\s*[:：=]\s*[`*]*(?P<op>[\w.]+)", re.IGNORECASE)
-_NAMED = (
-    re.compile(r"\bop(?:erator)?s? `?(?P<op>[a-z_][\w.]*)`?", re.IGNORECASE),
-    re.compile(
-        r"(?:\b(?:add|optimi[sz]e|opt|improve|implement|tune|update|refactor|support)|[\]】]) ?"
-        r"`?(?P<op>[a-z_][\w.]*)`? op(?:erators?)?\b",
-        re.IGNORECASE,
-    ),
+_STRONG = re.compile(r"</?(?:b|strong)>", re.IGNORECASE)
+_BOLD = re.compile(
+    r"(?:(?:[-*+]|\d{1,3}[.)])\s+)?(?:\*\*|__)(?P<text>.+?)(?:\*\*|__)(?P<rest>[^*]*)"
 )
-"""As in "Add op abs", "Add abs operator" and "Optimize abs op"."""
-
-_ARGUMENT = re.compile(r"\b(?P<name>mode|level)=(?P<value>\w+)")
-_QUOTED = re.compile(r"`(?P<op>[A-Za-z_][\w.]*)`")
-_NAME = re.compile(r"[a-z_][a-z0-9_]*(?:\.[a-z_]\w*)*")
-# fmt: off
-_VERBS = frozenset((
-    "add", "optimize", "optimise", "opt", "improve", "implement", "tune", "update", "support",
-))
-_NO_OPERATOR = frozenset((
-    "performance", "benchmark", "benchmarks", "result", "results", "summary", "test", "tests",
-    "speedup", "latency", "details", "description", "changes", "accuracy", "correctness",
-    "overview", "environment", "notes", "note", "kernel", "core", "comprehensive", "operator",
-    "wrapper", "cudagraph", "bool", "dtype", "data", "type", "precision", "in", "on", "of", "the",
-    "are", "is", "new", "custom", "missing", "more", "this", "triton", "with", "for", "and", "ms",
-    "us", "ns", "µs", "μs",
-))
-# fmt: on
-MAX_CAPTION = 100
-"""Characters of a line above a table that may name it."""
+_SUMMARY = re.compile(r".*<summary>(?P<text>.*?)</summary>.*", re.IGNORECASE)
 
 MAX_LINE = 500
 """A heading is shorter; the patterns here are not made for more."""
@@ -58,15 +34,70 @@ MAX_LINE = 500
 _LEVEL = 7
 """Bold lines and labels stand below every heading."""
 
+_TITLE = (0, 1)
+"""The rank of a text's own title."""
+
 
 class _Heading(NamedTuple):
     rank: tuple[int, int]
     """How deep the block it stands in, and its level there."""
     text: str
-    op: str = ""
-    dtype: str = ""
-    mode: str = ""
-    level: str = ""
+    told: Told
+    used: bool = False
+    """Whether a table stands below it."""
+
+    def stays(self, other: Told) -> bool:
+        """Whether it still holds below one of its own level that says *other*.
+
+        Lines in a row, such as an operator's and a dtype's, hold for one table together.
+        """
+        names = zip(self.told[:4], other[:4], strict=True)
+        return not self.used and any(mine and not theirs for mine, theirs in names)
+
+
+class Above(NamedTuple):
+    """What stands above a table, by which it is told from others of the same rows.
+
+    It depends on nothing else in the text: the same table has the same rows in any text.
+    """
+
+    section: str = ""
+    """What its headings say beside operator, dtype, mode and level."""
+    caption: str = ""
+    """The lines between the last heading, or the last table, and this table."""
+    path: str = ""
+    """All that its headings and its caption say, but for a dtype."""
+
+    def of(self, op: str, dtype: str) -> str:
+        """What tells a row apart: the section if the operator is known, else all there is."""
+        if op in ("", UNKNOWN):
+            return self.path
+        if dtype in ("", UNKNOWN) and DTYPE.search(self.caption):
+            return _joined(self.section, self.caption)
+        return self.section
+
+
+class _Caption:
+    """The lines above a table; long ones are told apart by a checksum."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._sum = 0
+        self._long = False
+        self.used = False
+        """Whether a table stands below it: the next line begins another."""
+
+    def add(self, line: str) -> None:
+        """One more line."""
+        text = line.replace("`", "").strip(" -=*_:：#")
+        if any(told_by(text)):
+            self._sum = crc32(text.encode("utf-8", "replace"), self._sum)
+            whole = _joined(self._text, text)
+            self._long = self._long or len(whole) > MAX_CAPTION
+            self._text = whole[:MAX_CAPTION]
+
+    def __str__(self) -> str:
+        return f"{self._text}... ({self._sum:08x})" if self._long else self._text
 
 
 class Context:
@@ -82,7 +113,8 @@ class Context:
         self._fence = ""
         self._code = False
         self._summary: str | None = None
-        self._caption = ""
+        self._caption = _Caption()
+        self._line = ""
 
     @property
     def op(self) -> str:
@@ -109,31 +141,42 @@ class Context:
         """The unit that latencies are in, as told last; empty if not told."""
         return self._units[-1][1] if self._units else ""
 
-    @property
-    def path(self) -> tuple[str, ...]:
-        """The headings, and the line above the table."""
-        return (*(one.text for one in self._stack if one.text), self._caption)
-
     def _nearest(self, field: str) -> str:
-        told = (getattr(one, field) for one in reversed(self._stack))
+        told = (getattr(one.told, field) for one in reversed(self._stack))
         return next((value for value in told if value), UNKNOWN)
+
+    def open_table(self) -> Above:
+        """Take note of a table; gives what stands above it."""
+        naming = [at for at, one in enumerate(self._stack) if one.told.op]
+        inner = self._stack[naming[-1] + 1 if naming else 0 :]
+        more = [one.text for one in inner if one.told.more and one.rank != _TITLE]
+        caption = str(self._caption)
+        path = [one.text for one in self._stack if one.told.op or one.told.more]
+        nearest = (self._depth + 1, 0)
+        for at in reversed(range(len(self._stack))):
+            if self._stack[at].rank < nearest:
+                nearest = self._stack[at].rank
+                self._stack[at] = self._stack[at]._replace(used=True)
+        self._caption.used = True
+        return Above(_joined(*more), caption, _joined(*path, caption))
 
     def feed(self, text: str) -> None:
         """Take note of a line outside tables."""
         text = text[:MAX_LINE]
+        above, self._line = self._line, ""
         if not text:
             return
         if fence := _FENCE.match(text):
             self._fenced(fence["marks"], fence["info"])
-            return
-        self._caption = "" if text.startswith("<") else text.strip(" *_:：#")[:MAX_CAPTION]
-        if "Performance Test" in text and (title := read_title(text)):
-            told = _Heading(
-                (self._depth, _LEVEL), "", normalise_op(title.op), title.dtype,
-                kept_mode(title.mode), title.level,
-            )  # fmt: skip
-            self._push(told)
-        elif not (self._code and text.startswith("# ")):
+        elif "Performance Test" in text and (title := read_title(text)):
+            told = Told(normalise_op(title.op), title.dtype, kept_mode(title.mode), title.level)
+            self._push(_Heading((self._depth, _LEVEL), "", told))
+            self._say(text)
+        elif self._code and text.startswith("# "):
+            self._say(text)
+        elif above and _UNDERLINE.fullmatch(text):
+            self._put(1 if text[0] == "=" else 2, above)
+        else:
             self._text(text)
 
     def ends_table(self, text: str) -> bool:
@@ -157,17 +200,33 @@ class Context:
         elif heading := _HEADING.fullmatch(text):
             marks = heading["marks"] or ""
             self._put(len(marks) or int(heading["html"]), heading["text"])
-        elif found := _BOLD.fullmatch(text):
-            self._put(_LEVEL, found["text"])
-        elif label := _LABEL.match(text):
-            self._put(_LEVEL, label[0])
-        elif _is_label(text):
-            self._put(_LEVEL, text)
-        elif unit := unit_told(text):
-            rank = next((one.rank for one in reversed(self._stack) if one.rank[1] < _LEVEL), (0, 0))
-            self._units.append((rank, unit))
+        else:
+            self._line_of_text(without_tags(_STRONG.sub("**", text)).strip())
         if "</details" in lower:
             self._leave()
+
+    def _line_of_text(self, text: str) -> None:
+        if not text or text[0] == "<":
+            return
+        if found := _BOLD.fullmatch(text):
+            whole = (found["text"] + found["rest"]).replace("**", "")
+            self._put(_LEVEL, whole if len(whole) <= MAX_CAPTION else found["text"], found["text"])
+            return
+        if is_label(text):
+            self._put(_LEVEL, text)
+            return
+        if unit := unit_told(text):
+            rank = next((one.rank for one in reversed(self._stack) if one.rank[1] < _LEVEL), (0, 0))
+            self._units.append((rank, unit))
+        self._say(text)
+        if not self._code and len(text) <= MAX_CAPTION and "  " not in text:
+            self._line = text
+
+    def _say(self, text: str) -> None:
+        """Take a line into the caption of the next table."""
+        if self._caption.used:
+            self._caption = _Caption()
+        self._caption.add(text)
 
     def _summarised(self, text: str) -> None:
         """Gather a summary, which may span lines."""
@@ -185,52 +244,27 @@ class Context:
         self._depth = max(0, self._depth - 1)
         self._pop((self._depth + 1, 0))
 
-    def _put(self, level: int, text: str) -> None:
+    def _put(self, level: int, text: str, name: str = "") -> None:
         text = without_tags(text).strip()
         rank = (self._depth, level)
-        told = {one["name"]: one["value"] for one in _ARGUMENT.finditer(text)}
-        dtype = dtype_in(text)
-        rest = DTYPE.sub("", text) if dtype else text
-        mode = kept_mode(told["mode"]) if "mode" in told else ""
-        self._push(_Heading(rank, text, _operator(rest), dtype, mode, told.get("level", "")))
+        told = told_by(text, name)
+        self._push(_Heading(rank, text.replace("`", "").strip(" *_:：#"), told))
         if unit := unit_told(text, heading=True):
             self._units.append((rank, unit))
+        if told.op or (0 < level < _LEVEL and not told.dtype):
+            self._caption = _Caption()
 
     def _push(self, heading: _Heading) -> None:
-        self._pop(heading.rank)
+        self._pop(heading.rank, heading.told)
         self._stack.append(heading)
-        self._caption = ""
 
-    def _pop(self, rank: tuple[int, int]) -> None:
-        while self._stack and self._stack[-1].rank >= rank:
-            self._stack.pop()
-        while self._units and self._units[-1][0] >= rank:
-            self._units.pop()
-
-
-def _is_label(text: str) -> bool:
-    """Whether a plain line says nothing but a dtype, perhaps with an operator."""
-    if len(text) > MAX_CAPTION or not dtype_in(text):
-        return False
-    words = set(_PLAIN_WORD.findall(DTYPE.sub(" ", text).lower())) - _NO_OPERATOR
-    if text.endswith((":", "：")):
-        return len(words) < 2
-    # A list of dtypes says what is supported, not what is below.
-    return not words and text[0] not in "-*+"
+    def _pop(self, rank: tuple[int, int], told: Told | None = None) -> None:
+        """End what is as deep as *rank*, but for what still holds below a heading of it."""
+        above = [one for one in self._stack if one.rank < rank]
+        beside = [one for one in self._stack if told and one.rank == rank and one.stays(told)]
+        self._stack = above + beside
+        self._units = [one for one in self._units if one[0] < rank or (beside and one[0] == rank)]
 
 
-def _operator(text: str) -> str:
-    if label := _LABEL.search(text):
-        return normalise_op(label["op"])
-    if quoted := _QUOTED.search(text):
-        return "" if quoted["op"].lower() in _NO_OPERATOR else normalise_op(quoted["op"])
-    for pattern in _NAMED:
-        named = pattern.search(text)
-        if named and named["op"].lower() not in _NO_OPERATOR | _VERBS:
-            return normalise_op(named["op"])
-    words = re.sub(r"[^\w. ]", " ", _ARGUMENT.sub(" ", text)).split()
-    names = [word for word in words if word.lower() not in _NO_OPERATOR]
-    # A verb alone is an operator: "add".
-    if len(names) == 1 and _NAME.fullmatch(names[0]) and names[0] == words[0]:
-        return normalise_op(names[0])
-    return ""
+def _joined(*texts: str) -> str:
+    return " / ".join(text for text in texts if text)

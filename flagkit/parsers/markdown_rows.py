@@ -6,13 +6,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from flagkit.compare.sizes import value_key
+from flagkit.model import SEVERAL_TABLES
 from flagkit.parsers.markdown_cells import is_closed
 from flagkit.parsers.markdown_labels import dtype_in
 
 if TYPE_CHECKING:
-    from flagkit.model import Row
-    from flagkit.parsers.markdown_columns import Columns
+    from collections.abc import Iterator
 
+    from flagkit.model import Row, RowKey
+    from flagkit.parsers.markdown_columns import Columns
+    from flagkit.parsers.markdown_context import Above
 
 LOST = "\ufffd"
 """Stands where bytes were lost or are no text."""
@@ -35,7 +38,7 @@ class Table:
     """An open table."""
 
     columns: Columns
-    path: tuple[str, ...]
+    place: Above
     opened: bool
     """Whether its lines begin with a bar."""
     closed: bool
@@ -113,33 +116,23 @@ def filled(table: Table, cells: list[str]) -> list[str]:
     return whole
 
 
-def told_apart(rows: list[tuple[Row, tuple[str, ...]]]) -> list[Row]:
-    """Rows of tables that show the same key, told apart by what stands above each table.
-
-    Else they would pair by the order of the tables in the text.
-
-    :param rows: each with the headings above its table.
-    """
-    paths: dict[object, set[tuple[str, ...]]] = {}
-    for row, path in rows:
-        paths.setdefault(row.key, set()).add(path)
-    alike: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
-    for found in paths.values():
-        if len(found) > 1:
-            for path in found:
-                alike.setdefault(path, set()).update(found)
-    sections = {path: _section(path, others) for path, others in alike.items()}
-    return [_in_section(row, sections.get(path, "")) for row, path in rows]
-
-
-def _section(path: tuple[str, ...], paths: set[tuple[str, ...]]) -> str:
-    """What stands above one table and not above all that look like it."""
-    return " / ".join(one for one in path if one and not all(one in other for other in paths))
-
-
-def _in_section(row: Row, section: str) -> Row:
+def in_section(row: Row, section: str) -> Row:
+    """*row* with what tells its table from others."""
     if not section:
         return row
     more = f" section={section}"
     key = replace(row.key, size_key=(row.key.size_key + more).strip())
     return replace(row, key=key, size_detail=(row.size_detail + more).strip())
+
+
+def marked(rows: list[tuple[Row, int]]) -> Iterator[Row]:
+    """Rows of keys that several tables of the text show carry the flag :data:`SEVERAL_TABLES`.
+
+    Which is which only the order of the tables would tell.
+
+    :param rows: each with its table's number.
+    """
+    tables: dict[RowKey, int] = {}
+    several = {row.key for row, table in rows if tables.setdefault(row.key, table) != table}
+    for row, _ in rows:
+        yield replace(row, flags=(*row.flags, SEVERAL_TABLES)) if row.key in several else row

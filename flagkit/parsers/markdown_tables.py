@@ -14,6 +14,7 @@ from flagkit.parsers.markdown_rows import (
     Line,
     Table,
     filled,
+    in_section,
     is_cut,
     is_group_line,
     problem_of,
@@ -55,8 +56,8 @@ class TableReader:
         self._header: Line | None = None
         self._held: Line | None = None
         self._gap = False
-        self.path: tuple[str, ...] = ()
-        """What stands above the table of the row given last."""
+        self.table = 0
+        """The number of the table of the row given last."""
 
     def take(self, text: str, line: int, *, whole: bool = True) -> Iterator[Row | Damaged]:
         """Take note of one line. *whole*: it ends with a line feed."""
@@ -113,9 +114,10 @@ class TableReader:
     def _open(self, columns: Columns | None, header: Line, *, closed: bool) -> None:
         self._table = None
         if columns is not None:
+            self.table += 1
             self._table = Table(
                 columns=columns,
-                path=self._context.path,
+                place=self._context.open_table(),
                 opened=header.text.startswith("|"),
                 closed=closed,
                 above=[],
@@ -145,7 +147,6 @@ class TableReader:
         if line.after_gap and not self._fits(line):
             self._table = None
             return
-        self.path = table.path
         yield from self._rows(line, table)
 
     def _fits(self, line: Line) -> bool:
@@ -183,7 +184,7 @@ class TableReader:
                 yield self._damaged(line, str(error))
                 continue
             size = columns.size(cells, measure.group)
-            yield make_row(
+            row = make_row(
                 op=columns.op(cells) or table.op,
                 dtype=columns.dtype(cells) or measure.dtype or table.dtype,
                 size_detail=f"{size} group={table.group}".strip() if table.group else size,
@@ -195,6 +196,7 @@ class TableReader:
                 regime=regime_of_mode(table.mode),
                 source=Source(file=self._file, line=line.number),
             )
+            yield in_section(row, table.place.of(row.key.op, row.key.dtype))
 
     def _damaged(self, line: Line, reason: str) -> Damaged:
         where = Source(file=self._file, line=line.number)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from flagkit.model import Damaged, Note, Row
+from flagkit.compare.pairing import pair_rows
+from flagkit.model import Damaged, Note, Row, RunLog, number_rows
 from flagkit.parsers.markdown import flagkit_parser
 
 
@@ -222,7 +223,7 @@ def keys(text: str) -> list[str]:
 
 
 def one_row(head: str, cells: str) -> Row | Damaged:
-    (fact,) = facts(table(head, cells))
+    (fact,) = (fact for fact in facts(table(head, cells)) if not isinstance(fact, Note))
     assert isinstance(fact, Row | Damaged)
     return fact
 
@@ -391,9 +392,8 @@ def test_a_row_that_is_cut_is_damaged(cut: int) -> None:
     assert keys(text) == ["[1]"]
     last = text.rsplit("\n", 1)[1]
     assert len(damaged(text)) == bool(last.strip("| "))
-    assert [fact.code for fact in facts(text) if isinstance(fact, Note)] == (
-        ["incomplete"] if "|" in last else []
-    )
+    codes = [fact.code for fact in facts(text) if isinstance(fact, Note)]
+    assert codes == [*(["incomplete"] if "|" in last else []), "no-title"]
 
 
 def test_a_row_cut_by_another_line() -> None:
@@ -554,8 +554,135 @@ def test_tables_that_look_alike_keep_what_stands_above_them() -> None:
         "[1] section=Before the change",
         "[1] section=After the change",
     }
-    # The same table twice below one heading is the ordinary case of an equal key.
-    assert keys(f"## abs\n{ONE}\n{ONE}") == ["[1]", "[1]"]
+
+
+def sections(above: str) -> list[tuple[str, str, str]]:
+    """What a row of a table below *above* is told by."""
+    return [(r.key.op, r.key.dtype, r.key.size_key) for r in rows(f"# Numbers\n\n{above}\n\n{ONE}")]
+
+
+BOTH = [
+    "**{op}**\n\n**float16**",
+    "**float16**\n\n**{op}**",
+    "**{op}**\n\nfloat16:",
+    "**{op}** (float16)",
+    "**{op}**\n\n**Latency comparison**\n\n**float16**",
+    "- **{op}**\n\n- **float16**",
+    "1. **{op}**\n\n   **float16**",
+    "Operator: {op}\n\nDtype: float16",
+    "* op: {op}\n* dtype: float16",
+    "**Operator:** {op}\n**Dtype:** float16",
+    "**Operator**: `{op}`\n\n**dtype**: `float16`",
+    "算子：{op}\n\n数据类型：float16",
+    "`{op}`\n\n`float16`",
+    "<b>{op}</b>\n\n<p><strong>float16</strong></p>",
+    "{op}\n======\n\nfloat16\n---",
+    "### {op}\n### float16",
+    "### {op}\n\nSome text.\n\n### float16",
+    "### 1. {op}\n#### 1.1 float16",
+]
+
+
+@pytest.mark.parametrize("above", BOTH)
+def test_a_dtype_below_an_operator_leaves_it_in_place(above: str) -> None:
+    assert sections(above.format(op="abs")) == [("abs", "torch.float16", "[1]")]
+    # Where a table stands between, the next operator begins anew.
+    text = "".join(above.format(op=op) + f"\n\n{ONE}\n" for op in ("abs", "mul"))
+    assert [(r.key.op, r.key.dtype) for r in rows(text)] == [
+        ("abs", "torch.float16"),
+        ("mul", "torch.float16"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        "Results of {op}",
+        "{op}\n\nUnit: ms",
+        "Results of {op}:\n\n```\npytest -s\n```",
+        "For {op} we measured this.\n\nSee the table below.",
+        "{op}\n<br>",
+        "*{op}*\n\n*float16*",
+        "[{op}](http://example.com/y)\n\n**float16**",
+        "Results of {op}\n\n#### float16",
+        "```\nOperator: {op}  Performance Test (dtype=torch.float16, mode=kernel,level=core)\n```",
+        "{op}: " + "many words of no use " * 9 + "\n\nAnd more of them.",
+    ],
+)
+def test_rows_of_an_unknown_operator_keep_the_lines_above_them(above: str) -> None:
+    (one,), (other,) = (sections(above.format(op=op)) for op in ("abs", "mul"))
+    assert one[0] == other[0] == "unknown"
+    assert one[2] != other[2]
+    assert len(one[2]) < 200
+
+
+@pytest.mark.parametrize("names", [("abs on H20", "abs on H100"), ("### `abs`", "### `mul`")])
+def test_a_table_has_one_key_whatever_else_the_text_holds(names: tuple[str, str]) -> None:
+    one, other = (f"{name}\n\n{ONE}\n" for name in names)
+    (key,) = (row.key for row in rows(one))
+    assert next(row.key for row in rows(one + other)) == key
+    assert [row.key for row in rows(other + one)][1] == key
+
+
+def test_only_what_a_heading_says_beside_the_operator_is_part_of_the_key() -> None:
+    for above in ("## abs\n### Performance", "## abs\n\nMeasured twice.", "# Report 3\n## abs"):
+        assert keys(f"{above}\n\n{ONE}") == ["[1]"]
+    for above in ("## abs\n### On H20", "**abs**\n\n**On H20**"):
+        assert keys(f"{above}\n\n{ONE}") == ["[1] section=On H20"]
+    column = table("| op | Shape | Torch (ms) | Gems (ms) |", "| abs | [1] | 1 | 2 |")
+    assert keys(f"# Report\n\nSome text\n## H20\n{column}\n## Results\n{column}") == [
+        "[1] section=H20",
+        "[1]",
+    ]
+
+
+def test_a_dtype_that_only_a_caption_tells_keeps_rows_apart() -> None:
+    one, other = (keys(f"### abs\n\n- {dtype}\n\n{ONE}") for dtype in ("float16", "float32"))
+    assert one == ["[1] section=float16"] != other
+
+
+def test_modes_and_levels_in_headings() -> None:
+    text = f"## abs\n### Kernel mode\n{ONE}\n### Operator mode\n{ONE}\n### Core level\n{ONE}"
+    assert [(r.key.op, r.mode, r.level, r.key.size_key) for r in rows(text)] == [
+        ("abs", "kernel", "unknown", "[1] section=Kernel mode"),
+        ("abs", "operator", "unknown", "[1] section=Operator mode"),
+        ("abs", "unknown", "core", "[1] section=Core level"),
+    ]
+    assert {(r.key.op, r.mode) for r in rows(text[7:])} == {
+        ("unknown", "kernel"),
+        ("unknown", "operator"),
+        ("unknown", "unknown"),
+    }
+
+
+def test_an_operator_is_said_to_be_unknown_once() -> None:
+    notes = [fact for fact in facts(f"{ONE}\n{ONE}") if isinstance(fact, Note)]
+    assert [(note.code, str(note.source)) for note in notes] == [("no-title", "pr.md:3")]
+    assert not [fact for fact in facts(f"### abs\n{ONE}") if isinstance(fact, Note)]
+
+
+def compared(before: str, after: str) -> tuple[list[float], list[str]]:
+    logs = [
+        RunLog(rows=number_rows(rows(text)), source=name)
+        for text, name in ((before, "a"), (after, "b"))
+    ]
+    found = pair_rows(*logs, nodes=False)
+    return (
+        [pair.speedup_percent for pair in found.pairs],
+        [one.reason for one in found.unpaired.values()],
+    )
+
+
+def test_two_tables_that_nothing_tells_apart_never_pair_by_their_order() -> None:
+    late = ONE.replace("| 1 | 2 |", "| 1 | 5 |")
+    for head in ("### abs\n\n", "### abs\n\nBefore:\n\n"):
+        one, other = f"{head}{ONE}\n{late}", f"{head}{late}\n{ONE}"
+        assert {row.flags for row in rows(one)} == {("several-tables",)}
+        for after in (one, other):
+            assert compared(one, after) == ([], ["ambiguous"] * 4)
+    # Two rows of one key in one table are told by their order, as in a printed one.
+    twice = ONE + ONE.splitlines()[-1].replace("2 |", "3 |") + "\n"
+    assert compared(f"### abs\n{twice}", f"### abs\n{twice}") == ([0.0, 0.0], [])
 
 
 def test_details_and_code_end_what_they_say() -> None:
