@@ -40,7 +40,7 @@ _EVIDENCE = (
         "pytest ran no test: check the operator's mark and file",
     ),
     (
-        rb"Performance Test \((?:dtype=|torch\.)|^(?:Status|Size) .*Latency \(ms\)",
+        rb"Performance(?: |\xc2\xa0)Test(?: |\xc2\xa0)\((?:dtype=|torch\.)|^(?:Status|Size) .*Latency \(ms\)",
         (
             "a table begins, but no row follows: the benchmark was stopped, or still runs; "
             "let it end, or run it again"

@@ -24,6 +24,9 @@ _SEQUENCE = r"""(?x)
 _NARROW_CSI = re.compile(rb"\xc2\x9b|(?<![\x80-\xff])\x9b")
 """The one character that terminals take for ESC and a bracket, in UTF-8 and in eight bits."""
 
+_BLANKS = dict.fromkeys((0xA0, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000), " ")
+"""What web pages and editors have in place of blanks, as Unicode's category of them lists it."""
+
 MAX_RENDERED = 1 << 16
 """Characters of a line whose overwriting is followed step by step."""
 
@@ -52,6 +55,8 @@ def shown(line: bytes) -> list[str]:
     if b"\x9b" in line:
         line = _NARROW_CSI.sub(b"\x1b[", line)
     text = text_of(line)
+    if not text.isascii():
+        text = text.translate(_BLANKS)
     if not _SUSPECT.search(line):
         return [text]
     if len(text) > MAX_RENDERED:

@@ -41,6 +41,9 @@ class TableParser:
 
     def claims(self, head: bytes, path: Path) -> bool:
         """Whether a column line or a row stands in *head*, or a title above no other table."""
+        if b"\xa0" in head:
+            # A web page's blanks, which a copy has kept.
+            head = head.replace(b"\xc2\xa0", b" ")
         if not any(text in head for text in _ONE_OF):
             return _PASTED.search(head) is not None and _is_pasted(head)
         return bool(_ROWS.search(head) or (_TITLE.search(head) and b"\n|" not in head))

@@ -22,6 +22,7 @@ WANTED = Wanted(
     # Lines of plug-ins can follow a file name that pytest has printed, and rows anything.
     {
         b"Performance Test": b"P",
+        b"Performance\xc2\xa0Test": b"\xa0",
         b"SUCCESS   ": b"U",
         MARKER.encode(): b"H",
         FLAGKIT_LINE.encode(): b"q",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from flagkit.model import Damaged, Note, Row
@@ -131,6 +133,28 @@ class TestLostDigits:
     def test_a_benchmarks_own_cases_stand_in_its_place(self, dtype: str) -> None:
         found = facts(title("gelu", dtype) + HEADER + A1)
         assert [f.key.dtype for f in found if isinstance(f, Row)] == [dtype]
+
+
+class TestOtherBlanks:
+    """Pages and editors put blanks that cannot break in place of some or all."""
+
+    @pytest.mark.parametrize("blank", ["\xa0", "\u2007", "\u3000"])
+    def test_one_table_of_two(self, blank: str) -> None:
+        page = GELU.replace("  ", f"{blank} ")
+        assert ledger(page + RELU)[0] == ledger(GELU + RELU)[0]
+        assert ledger(RELU + "\n" * 200 + page) == (ledger(RELU + GELU)[0], [])
+
+    def test_all_of_them(self) -> None:
+        page = GELU.replace(" ", "\xa0")
+        assert flagkit_parser().claims(page.encode(), Path("run.log"))
+        for text in (page, "\x1b[32m" + page, "noise\n" * 200 + page):
+            assert ledger(text) == (GELUS, [])
+        text = RELU + "noise\n" * 200 + page
+        assert ledger(text)[0][2:] == GELUS
+
+    def test_a_cut_row_is_damaged(self) -> None:
+        page = (GELU + A3[:60]).replace(" ", "\xa0")
+        assert ledger(page) == (GELUS, [7])
 
 
 def old(size: object, torch: float, gems: float, speedup: float) -> str:
