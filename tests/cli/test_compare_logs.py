@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from flagkit.cli import main
+from flagkit.cli.outcome import PIECE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -217,3 +218,15 @@ def test_two_sides_one_of_which_tuned_where_it_was_measured(
     out = capsys.readouterr().out
     assert "before: 1 decisions of tuners fell in the process that was measured" in out
     assert "after: 1 decisions" not in out
+
+
+def test_a_long_report_is_printed_as_it_is_written_to_a_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = "".join(ROW.replace("64, 64", f"{size}, 64") for size in range(1, 400))
+    log = put(tmp_path / "long.log", TABLE.replace(ROW, rows))
+    assert run(log, log, "--reporter", "json") == 0
+    shown = capsys.readouterr().out
+    assert run(log, log, "--reporter", "json", "-o", tmp_path / "report.json") == 0
+    assert len(shown) > 2 * PIECE
+    assert shown == (tmp_path / "report.json").read_text(encoding="utf-8")

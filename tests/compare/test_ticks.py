@@ -74,3 +74,11 @@ def test_a_step_that_is_too_long_is_rare(rows: int, step: int) -> None:
         found = infer_ticks(*both)
         wrong += any(one is not None and one > step for one in (found.before_ns, found.after_ns))
     assert wrong <= 2
+
+
+def test_the_shortest_latencies_count_wherever_they_stand() -> None:
+    chance = random.Random(1)
+    long = [chance.uniform(1.0, 7.0) for _ in range(5000)]
+    short = [count * 1024 / 1e6 for count in range(4, 400)]
+    for shown in (short + long, long + short, [*long[:2500], *short, *long[2500:]]):
+        assert infer_tick_ns(shown) == 1024
