@@ -5,12 +5,20 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-STARTED = re.compile(
-    r"SUCCESS(?: {3}|$)|(?:SUCCESS|FAILED) +-?(?:\d+\.\d|N/A|nan|inf)|FAILED {3,}(?:\d|$)"
-)
-"""How a row of T4b and later begins. pytest too puts FAILED at the start of lines."""
+_WORD = r"(?:SUCCESS|FAILED)"
+_LATENCY = r"(?:-?\d+\.\d{6}|(?:N/A|nan|-?inf)\b)"
 
-INNER = re.compile(r"(?:SUCCESS|FAILED) {3,}(?:-?\d+\.\d|N/A|nan|-?inf)")
+STARTED = re.compile(rf"{_WORD}(?: +{_LATENCY}| {{10,}}(?:[-\dNni]|$))")
+"""How a row of T4b and later begins, whatever is left of it.
+
+Other programs too begin lines with these words, but with no latency behind them and no room for
+one, which takes 20 columns.
+"""
+
+BEGUN = re.compile(rf"SUCCESS(?: {{3}}|$)|FAILED {{3,}}(?:\d|$)|{_WORD} +-?\d+\.\d")
+"""How else one may begin that was cut or glued to another line, where a row has to stand."""
+
+INNER = re.compile(rf"{_WORD}(?: {{3,}}{_LATENCY}| {{10,}}(?:-?\d+\.\d|N/A|nan|-?inf))")
 """A row's beginning within a line."""
 
 TAIL = re.compile(r"(?:\d|N/A|nan|inf) {10}[\[({]")

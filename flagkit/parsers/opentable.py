@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from flagkit.model import UNKNOWN
-from flagkit.parsers.cells import TAIL
+from flagkit.parsers.cells import BEGUN, TAIL
+from flagkit.parsers.cells import STARTED as STARTED_WITH_STATUS
 from flagkit.parsers.layouts import Layout, layout_of, layout_of_row, read_row
 from flagkit.parsers.legacy import STARTED, remains
 from flagkit.parsers.titles import Title
@@ -94,7 +95,15 @@ class OpenTable:
         """Whether *line* comes right behind a row or the line of dashes."""
         return line > 1 and line - 1 in (self.row_at, self.ruled_at)
 
-    def is_old_row(self, text: str, line: int) -> bool:
+    def is_row(self, text: str, line: int) -> bool:
+        """Whether *text* begins as a row does, or as one that was cut where one has to stand."""
+        return (
+            STARTED_WITH_STATUS.match(text) is not None
+            or ((self.wrap > 0 or self.expects_rows(line)) and BEGUN.match(text) is not None)
+            or self._is_old_row(text, line)
+        )
+
+    def _is_old_row(self, text: str, line: int) -> bool:
         """Whether *text* begins with a size, not with a status, and is a row or was one.
 
         Only known within such a table, or where each cell stands in its place.

@@ -148,7 +148,7 @@ class TableReader:
         if not text:
             self._passed_over(text)
             return
-        if STARTED.match(bare) or self._table.is_old_row(bare, self._line):
+        if self._table.is_row(bare, self._line):
             yield from self._begin_row(bare)
             return
         near = self._table.patience > 0 or self._tail_due > 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from flagkit.parsers.cells import INNER, STARTED, TAIL
+from flagkit.parsers.cells import BEGUN, INNER, STARTED, TAIL
 from flagkit.parsers.layouts import read_row
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ class WrappedRow:
         """Add the screen line *text*, unless it cannot belong to the row."""
         if (
             STARTED.match(text)
+            or BEGUN.match(text)
             or not text.strip()
             or "Performance Test" in text
             or len(self._pieces) >= MAX_PIECES

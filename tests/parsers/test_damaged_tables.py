@@ -135,6 +135,34 @@ class TestLostDigits:
         assert [f.key.dtype for f in found if isinstance(f, Row)] == [dtype]
 
 
+class TestOtherProgramsWords:
+    """``SUCCESS`` and ``FAILED`` begin rows, and lines of other programs."""
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            *("SUCCESS", "SUCCESS   compile 12 kernels", "SUCCESS  1.5 s elapsed", "FAILED   "),
+            *("FAILED   3 of 10 shapes", "SUCCESS   12.5 kernels/s", "SUCCESS   info: 3 found"),
+        ],
+    )
+    def test_far_from_rows(self, line: str) -> None:
+        for far in ("\n", "\nnoise\n", "\n" * 200):
+            text = GELU + f"{far}{line}\n\n" + RELU
+            assert ledger(text) == ledger(GELU + RELU)
+            assert ledger(f"{line}\n{far}{GELU}") == (GELUS, [])
+
+    @pytest.mark.parametrize("cut", range(7, 50))
+    def test_a_row_cut_where_one_has_to_stand(self, cut: int) -> None:
+        assert ledger(GELU + A3[:cut].rstrip() + "\n" + A1)[1] == [7]
+        for end in ("\n", "[W] late\n", "12 kernels\n")[: 3 if cut > 9 else 1]:
+            assert ledger(GELU + A3[:cut] + end + A1)[1] == [7]
+
+    @pytest.mark.parametrize("cut", range(31, 60))
+    def test_a_row_cut_behind_another_line(self, cut: int) -> None:
+        for end in ("\n", "[W] late\n"):
+            assert ledger(GELU + "[W] slow\n" + A3[:cut] + end + A1)[1] == [8]
+
+
 class TestOtherBlanks:
     """Pages and editors put blanks that cannot break in place of some or all."""
 
