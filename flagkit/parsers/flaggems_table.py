@@ -40,19 +40,27 @@ class TableParser:
     summary = "FlagGems' printed tables, as in a benchmark's run.log"
 
     def claims(self, head: bytes, path: Path) -> bool:
-        """Whether a column line or a row stands in *head*, or a title above no other table."""
+        """Whether a column line or a row stands in *head*, or a title above no Markdown table."""
         if b"\xa0" in head:
             # A web page's blanks, which a copy has kept.
             head = head.replace(b"\xc2\xa0", b" ")
         if not any(text in head for text in _ONE_OF):
             return _PASTED.search(head) is not None and _is_pasted(head)
-        return bool(_ROWS.search(head) or (_TITLE.search(head) and b"\n|" not in head))
+        if _ROWS.search(head):
+            return True
+        return _TITLE.search(head) is not None and not _is_markdown(head)
 
     def parse(self, lines: Iterable[bytes], source: str) -> Iterator[Row | Damaged | Note]:
         """Read a log; skips fast where *lines* is a :class:`flagkit.parsers.stream.Lines`."""
         from flagkit.parsers.table_reader import TableReader
 
         return TableReader(source).read(lines)
+
+
+def _is_markdown(head: bytes) -> bool:
+    from flagkit.parsers.markdown import kind_in
+
+    return bool(kind_in(head))
 
 
 def _is_pasted(head: bytes) -> bool:

@@ -26,6 +26,28 @@ _RULE = b"|+:=- \t>\r"
 """What the line between a table's labels and its rows is made of."""
 
 
+def kind_in(head: bytes) -> str:
+    """What the Markdown tables in *head* are at best: ``latencies``, ``refused`` or empty."""
+    above, best = b"", ""
+    lines = iter(head.split(b"\n"))
+    for line in lines:
+        header, above = above, line
+        if not (b"|" in line or b"+" in line) or line.translate(None, _RULE):
+            continue
+        # Most logs get no further, so what reads the columns is loaded here.
+        from flagkit.parsers.markdown_cells import is_rule, unwrapped
+        from flagkit.parsers.markdown_tables import kind_of
+
+        if not is_rule(unwrapped(plain(line))):
+            continue
+        above = next(lines, b"")
+        kind = kind_of(unwrapped(plain(header)), unwrapped(plain(above)))
+        if kind == "latencies":
+            return kind
+        best = best or kind
+    return best
+
+
 class MarkdownParser:
     """Reads Markdown tables."""
 
@@ -37,24 +59,8 @@ class MarkdownParser:
 
         One that cannot be read counts where FlagGems' own tables do not stand beside it.
         """
-        above, refused = b"", False
-        lines = iter(head.split(b"\n"))
-        for line in lines:
-            header, above = above, line
-            if not (b"|" in line or b"+" in line) or line.translate(None, _RULE):
-                continue
-            # Most logs get no further, so what reads the columns is loaded here.
-            from flagkit.parsers.markdown_cells import is_rule, unwrapped
-            from flagkit.parsers.markdown_tables import kind_of
-
-            if not is_rule(unwrapped(plain(line))):
-                continue
-            above = next(lines, b"")
-            kind = kind_of(unwrapped(plain(header)), unwrapped(plain(above)))
-            if kind == "latencies":
-                return True
-            refused = refused or kind == "refused"
-        return refused and b"Performance Test" not in head
+        kind = kind_in(head)
+        return kind == "latencies" or (kind == "refused" and b"Performance Test" not in head)
 
     def parse(self, lines: Iterable[bytes], source: str) -> Iterator[Row | Damaged | Note]:
         """Read every table whose columns are understood.

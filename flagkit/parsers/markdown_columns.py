@@ -66,6 +66,8 @@ class Columns:
     dtype_at: int | None
     status_at: int | None
     extra: tuple[tuple[str, int, Role], ...]
+    legacy_at: int | None = None
+    """FlagGems' own ``Size`` beside its ``Size Detail``: a status, or an older name of the size."""
     dtype_sure: bool = True
     refused: str = ""
     """Why the rows cannot be read, though latencies are among the columns."""
@@ -95,6 +97,10 @@ class Columns:
         ]
         if self.dtype_at is not None and not self.dtype(cells) and cells[self.dtype_at]:
             more.append(f"type={cells[self.dtype_at]}")
+        if self.legacy_at is not None:
+            cell = cells[self.legacy_at]
+            if value_key(size) is None or not is_result(Role.MAYBE, cell):
+                more.append(f"Size={cell}")
         if group:
             more.append(f"column={group}")
         return " ".join([size, *more] if size else more)
@@ -162,10 +168,11 @@ def columns_of(
     op_at = first(Role.OP, 0 if op != UNKNOWN else 9)
     if size_at is None and not full[0]:
         size_at = 0
+    legacy_at = next((i for i in range(len(full)) if _is_legacy(full, i, size_at)), None)
     extra = tuple(
         (full[i] or f"column {i + 1}", i, role if role is Role.MAYBE else _as_extra(role))
         for i, role in enumerate(roles)
-        if i not in (size_at, dtype_at, op_at) and _as_extra(role) is not Role.RESULT
+        if i not in (size_at, dtype_at, op_at, legacy_at) and _as_extra(role) is not Role.RESULT
     )
     return Columns(
         count=len(labels),
@@ -173,11 +180,18 @@ def columns_of(
         size_at=size_at,
         op_at=op_at,
         dtype_at=dtype_at,
-        status_at=first(Role.STATUS),
+        status_at=legacy_at if Role.STATUS not in roles else first(Role.STATUS),
         extra=extra,
+        legacy_at=legacy_at,
         dtype_sure=dtype_at is not None and told[dtype_at][1] == 0,
         refused=refused,
     )
+
+
+def _is_legacy(labels: Sequence[str], at: int, size_at: int | None) -> bool:
+    """Whether FlagGems' tables of 2024 have the column *at* before their size detail."""
+    beside = size_at is not None and labels[size_at].lower() == "size detail"
+    return beside and labels[at].lower() == "size"
 
 
 def _as_extra(role: Role) -> Role:

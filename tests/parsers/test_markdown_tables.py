@@ -8,6 +8,7 @@ import pytest
 
 from flagkit.compare.pairing import pair_rows
 from flagkit.model import Damaged, Note, Row, RunLog, number_rows
+from flagkit.parsers.flaggems_table import flagkit_parser as printed_tables
 from flagkit.parsers.markdown import flagkit_parser
 
 
@@ -732,6 +733,51 @@ def test_tables_in_lists_quotes_code_and_text_grids(text: str) -> None:
     assert keys(text) == ["[1]", "[2]"][: text.count("| [")]
     assert damaged(text) == []
     assert flagkit_parser().claims(text.encode(), Path("x"))
+
+
+TITLE = "Operator: abs  Performance Test (dtype=torch.float16, mode=kernel,level=core)"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{TITLE}\n\n{ONE}",
+        f"> {TITLE}\n>\n> " + ONE.replace("\n", "\n> "),
+        f"- {TITLE}\n\n  " + ONE.replace("\n", "\n  "),
+        f"{TITLE}\n\n" + ONE.replace("\n|", "\n").replace("|\n", "\n")[1:],
+        f"{TITLE}\n\n{GRID}",
+    ],
+)
+def test_a_title_above_a_markdown_table_is_not_a_printed_table(text: str) -> None:
+    assert flagkit_parser().claims(text.encode(), Path("x"))
+    assert not printed_tables().claims(text.encode(), Path("x"))
+    assert {(row.key.op, row.mode) for row in rows(text)} == {("abs", "kernel")}
+
+
+def test_a_title_below_a_table_of_something_else_is_a_printed_one() -> None:
+    others = "+-----+-----+\n| GPU | Fan |\n|=====+=====|\n| 0   | N/A |\n+-----+-----+\n"
+    assert printed_tables().claims(f"{others}\n{TITLE}\n".encode(), Path("x"))
+    assert not flagkit_parser().claims(f"{others}\n{TITLE}\n".encode(), Path("x"))
+
+
+def test_the_size_beside_a_size_detail_is_a_status_or_an_older_name() -> None:
+    text = "### abs float16\n\n" + table(
+        "| Size | Torch Latency (ms) | Gems Latency (ms) | Size Detail |",
+        "| SUCCESS | 1 | 2 | [torch.Size([64, 64])] |",
+        "| FAILED | 1 | 2 | [torch.Size([65, 64])] |",
+        "| 4096 | 1 | 2 | [torch.Size([66, 64])] |",
+        "| N/A | 1 | 2 | [torch.Size([67, 64])] |",
+        "| 4096 | 1 | 2 | by rows |",
+        "| wide | 1 | 2 | [torch.Size([68, 64])] |",
+    )
+    assert [(row.key.size_key, row.status) for row in rows(text)] == [
+        ("[[64,64]]", "ok"),
+        ("[[65,64]]", "failed"),
+        ("[[66,64]]", "ok"),
+        ("[[67,64]]", "ok"),
+        ("by rows Size=4096", "ok"),
+        ("[torch.Size([68, 64])] Size=wide", "ok"),
+    ]
 
 
 def test_several_baselines() -> None:
