@@ -46,13 +46,16 @@ class _Heading(NamedTuple):
     used: bool = False
     """Whether a table stands below it."""
 
-    def stays(self, other: Told) -> bool:
+    def stays(self, other: Told, in_a_row: bool) -> bool:
         """Whether it still holds below one of its own level that says *other*.
 
-        Lines in a row, such as an operator's and a dtype's, hold for one table together.
+        Lines in a row, such as an operator's and a dtype's, hold for one table together. With
+        text between them, one that says more than a dtype is about that text.
         """
         names = zip(self.told[:4], other[:4], strict=True)
-        return not self.used and any(mine and not theirs for mine, theirs in names)
+        names_more = any(mine and not theirs for mine, theirs in names)
+        alone = in_a_row or not self.told.more or bool(self.told.op)
+        return not self.used and names_more and alone
 
 
 class Above(NamedTuple):
@@ -115,6 +118,7 @@ class Context:
         self._summary: str | None = None
         self._caption = _Caption()
         self._line = ""
+        self._in_a_row = False
 
     @property
     def op(self) -> str:
@@ -227,6 +231,7 @@ class Context:
         if self._caption.used:
             self._caption = _Caption()
         self._caption.add(text)
+        self._in_a_row = False
 
     def _summarised(self, text: str) -> None:
         """Gather a summary, which may span lines."""
@@ -257,11 +262,13 @@ class Context:
     def _push(self, heading: _Heading) -> None:
         self._pop(heading.rank, heading.told)
         self._stack.append(heading)
+        self._in_a_row = True
 
     def _pop(self, rank: tuple[int, int], told: Told | None = None) -> None:
         """End what is as deep as *rank*, but for what still holds below a heading of it."""
         above = [one for one in self._stack if one.rank < rank]
-        beside = [one for one in self._stack if told and one.rank == rank and one.stays(told)]
+        level = [one for one in self._stack if one.rank == rank]
+        beside = [one for one in level if told is not None and one.stays(told, self._in_a_row)]
         self._stack = above + beside
         self._units = [one for one in self._units if one[0] < rank or (beside and one[0] == rank)]
 

@@ -642,6 +642,13 @@ def test_a_dtype_that_only_a_caption_tells_keeps_rows_apart() -> None:
     assert one == ["[1] section=float16"] != other
 
 
+def test_a_heading_about_a_text_ends_with_it() -> None:
+    text = f"## Add `abs`\n### Support float16\n\nIt was missing.\n\n### Performance\n{ONE}"
+    assert [(r.key.op, r.key.dtype) for r in rows(text)] == [("abs", "unknown")]
+    text = f"**float16 on H20**\n\n**abs**\n{ONE}"
+    assert [(r.key.op, r.key.dtype) for r in rows(text)] == [("abs", "torch.float16")]
+
+
 def test_modes_and_levels_in_headings() -> None:
     text = f"## abs\n### Kernel mode\n{ONE}\n### Operator mode\n{ONE}\n### Core level\n{ONE}"
     assert [(r.key.op, r.mode, r.level, r.key.size_key) for r in rows(text)] == [
