@@ -21,8 +21,8 @@ BEGUN = re.compile(rf"SUCCESS(?: {{3}}|$)|FAILED {{3,}}(?:\d|$)|{_WORD} +-?\d+\.
 INNER = re.compile(rf"{_WORD}(?: {{3,}}{_LATENCY}| {{10,}}(?:-?\d+\.\d|N/A|nan|-?inf))")
 """A row's beginning within a line."""
 
-TAIL = re.compile(r"(?:\d|N/A|nan|inf) {10}[\[({]")
-"""The end of a row's numbers before its size detail."""
+TAIL = re.compile(r"(?:\d|N/A|nan|inf) {10}(?:[\[({]|N/A *$)")
+"""The end of a row's numbers before its size detail; a number's ``N/A`` has 17 blanks."""
 
 
 class Cells(NamedTuple):

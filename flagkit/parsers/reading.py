@@ -84,6 +84,8 @@ def _read(
             file.seek(len(head))
             log = _collect(later.parse(open_lines(file, head), str(path)), str(path))
     if not log.seen:
+        if parser_name is not None and not parser.claims(text, path):
+            _refuse_parser(text, path, parser, parsers)
         raise InputError(_no_rows(path, parser, log.incomplete, evidence))
     return log
 
@@ -166,6 +168,19 @@ def _not_a_log(
         f"{path} is not a log of a known format ({names}); "
         "if it should be one, say which with --parser NAME"
     )
+
+
+def _refuse_parser(
+    text: bytes, path: Path, parser: LogParser, parsers: Sequence[LogParser]
+) -> None:
+    """Say so if the log is for others than the *parser* that was asked for."""
+    names = sorted(one.name for one in parsers if one.claims(text, path))
+    if names:
+        what = "leave --parser out" if len(names) == 1 else "say which with --parser NAME"
+        raise InputError(
+            f"{path} holds no rows of {parser.name}: it looks like a log of "
+            f"{' and '.join(names)}: {what}"
+        )
 
 
 def _no_rows(path: Path, parser: LogParser, incomplete: Sequence[str], evidence: Evidence) -> str:

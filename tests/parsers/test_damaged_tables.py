@@ -157,6 +157,17 @@ class TestOtherProgramsWords:
         for end in ("\n", "[W] late\n", "12 kernels\n")[: 3 if cut > 9 else 1]:
             assert ledger(GELU + A3[:cut] + end + A1)[1] == [7]
 
+    @pytest.mark.parametrize("detail", ["[1]", "([1], {'dim': 1})", "{'dim': 1}", "N/A"])
+    def test_a_row_whose_first_letters_a_bar_has_taken(self, detail: str) -> None:
+        text = row(detail, 0.5, 0.25)
+        for cut in (1, 4, 7):
+            assert ledger(f"{GELU}{text[:cut]}\r 50%|###  |{text[cut:]}") == (GELUS, [7])
+            assert ledger(f"{GELU}{text[:cut]}\r 50%|###  |\n{text[cut:]}")[1] in ([7], [8])
+            assert ledger(f"{GELU}[W] slow\n{text[cut:]}")[1] == [8]
+
+    def test_a_number_that_is_none_is_no_detail(self) -> None:
+        assert ledger(f"{GELU}\n0.5{'N/A':>20}\n0.5   N/A\n") == (GELUS, [])
+
     @pytest.mark.parametrize("cut", range(31, 60))
     def test_a_row_cut_behind_another_line(self, cut: int) -> None:
         for end in ("\n", "[W] late\n"):

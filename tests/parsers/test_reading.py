@@ -121,6 +121,27 @@ def test_logs_without_rows_say_why(log, data: str | bytes, says: str) -> None:  
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("data", "asked", "names"),
+    [
+        (TABLE, "flaggems-record", "a log of flaggems-table: leave"),
+        (RECORD, "flaggems-table", "a log of flaggems-record: leave"),
+        (TABLE + RECORD, "markdown", "a log of flaggems-record and flaggems-table: say"),
+        (TABLE.replace(ROW, ""), "flaggems-record", "a log of flaggems-table: leave"),
+        (TABLE.replace(ROW, ""), "flaggems-table", "a table begins, but no row follows"),
+        ("hello\n", "flaggems-table", "nothing in it is a row of flaggems-table"),
+    ],
+)
+def test_another_parser_is_named_than_the_one_asked_for(
+    tmp_path: Path, data: str, asked: str, names: str
+) -> None:
+    path = tmp_path / "run.log"
+    path.write_text(data)
+    with pytest.raises(InputError) as caught:
+        read_log(path, PARSERS, asked)
+    assert names in str(caught.value)
+
+
 def test_paths_that_are_no_logs(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is a directory"):
         read_log(tmp_path, PARSERS)
