@@ -91,13 +91,13 @@ class _Caption:
         """Whether a table stands below it: the next line begins another."""
 
     def add(self, line: str) -> None:
-        """One more line."""
+        """One more line, if it says anything: of those that no longer show, none is looked into."""
         text = line.replace("`", "").strip(" -=*_:：#")
-        if any(told_by(text)):
+        if text and (self._long or any(told_by(text))):
             self._sum = crc32(text.encode("utf-8", "replace"), self._sum)
-            whole = _joined(self._text, text)
-            self._long = self._long or len(whole) > MAX_CAPTION
-            self._text = whole[:MAX_CAPTION]
+            if not self._long:
+                whole = _joined(self._text, text)
+                self._text, self._long = whole[:MAX_CAPTION], len(whole) > MAX_CAPTION
 
     def __str__(self) -> str:
         return f"{self._text}... ({self._sum:08x})" if self._long else self._text
@@ -205,7 +205,9 @@ class Context:
             marks = heading["marks"] or ""
             self._put(len(marks) or int(heading["html"]), heading["text"])
         else:
-            self._line_of_text(without_tags(_STRONG.sub("**", text)).strip())
+            if "<" in text:
+                text = without_tags(_STRONG.sub("**", text)).strip()
+            self._line_of_text(text)
         if "</details" in lower:
             self._leave()
 

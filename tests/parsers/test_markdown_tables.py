@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from flagkit.compare.pairing import pair_rows
 from flagkit.model import Damaged, Note, Row, RunLog, number_rows
@@ -691,6 +693,51 @@ def test_two_tables_that_nothing_tells_apart_never_pair_by_their_order() -> None
     # Two rows of one key in one table are told by their order, as in a printed one.
     twice = ONE + ONE.splitlines()[-1].replace("2 |", "3 |") + "\n"
     assert compared(f"### abs\n{twice}", f"### abs\n{twice}") == ([0.0, 0.0], [])
+
+
+STYLES = (
+    "**{0}**",
+    "### {0}",
+    "## {0}",
+    "`{0}`",
+    "Operator: {0}",
+    "{0}",
+    "- {0}",
+    "Results of {0}",
+    "**Operator**: {0}",
+    "{0}\n---",
+    "<h4>{0}</h4>",
+    "*{0}*",
+    "### Performance of {0}",
+    "### {0} on H20",
+    "### `{0}` results",
+    "dtype: {0}",
+)
+BETWEEN = ("", "Some text.", "**Latency**", "### Results", "```\npytest -s\n```", "Unit: ms", "---")
+MEASURED = [(op, dtype) for op in ("abs", "mul", "gelu") for dtype in ("float16", "float32")]
+
+
+@given(
+    st.tuples(*(st.sampled_from(part) for part in (STYLES, BETWEEN, STYLES, BETWEEN))),
+    st.permutations(MEASURED),
+    st.permutations(MEASURED),
+    st.integers(1, 6),
+)
+def test_tables_in_any_order_never_pair_with_another_s(
+    style: tuple[str, str, str, str],
+    before: list[tuple[str, str]],
+    after: list[tuple[str, str]],
+    kept: int,
+) -> None:
+    def text(measured: list[tuple[str, str]]) -> str:
+        op_style, first, dtype_style, second = style
+        return "\n\n".join(
+            f"{op_style.format(op)}\n\n{first}\n\n{dtype_style.format(dtype)}\n\n{second}\n\n"
+            + ONE.replace("| 2 |", f"| {MEASURED.index((op, dtype)) + 2} |")
+            for op, dtype in measured
+        )
+
+    assert set(compared(text(before), text(after[:kept]))[0]) <= {0.0}
 
 
 def test_details_and_code_end_what_they_say() -> None:
