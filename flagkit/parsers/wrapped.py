@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from flagkit.parsers.cells import BEGUN, INNER, STARTED, TAIL
@@ -16,8 +17,11 @@ if TYPE_CHECKING:
 MAX_PIECES = 200
 """Screen lines of one wrapped row; no detail is longer."""
 
-LEAST_WIDTH = 95
-"""Columns of a terminal that shows a table's shortest column line and its dashes whole."""
+LEAST_WIDTH = 90
+"""Columns of a terminal that shows a table's shortest line of dashes whole."""
+
+_NUMBERS = r"(?:SUCCESS|FAILED)[- \d.N/Ainf]+"
+"""A row's status and numbers, or the beginnings of them, and nothing else."""
 
 
 class Unproven(NamedTuple):
@@ -94,12 +98,12 @@ def _widths(piece: str) -> frozenset[int]:
 def may_go_on(text: str, layout: Layout) -> bool:
     """Whether *text*, which is no whole row, may be the first line of a wrapped one.
 
-    Only one that breaks in its size detail: a narrower terminal wraps the column line too.
+    A narrower terminal wraps the line of dashes too, which tells its width.
     """
     return (
-        layout.today
+        layout.detail
         and len(text) >= LEAST_WIDTH
-        and TAIL.search(text) is not None
         and len(INNER.findall(text)) == 1
         and STARTED.match(text) is not None
+        and (TAIL.search(text) is not None or re.fullmatch(_NUMBERS, text) is not None)
     )

@@ -392,6 +392,34 @@ class TestWideTerminals:
         want = [*(("gelu", n / 2) for n in (128, 256, 512)), ("relu", 8.0), ("relu", 20.0)]
         assert ledger(self.wrapped(text, width, stripped)) == ([*want, ("relu", 64.0)], [])
 
+    @pytest.mark.parametrize("stripped", [False, True])
+    @pytest.mark.parametrize(("first", "width"), [("Status", 90), ("Size", 90), ("Size", 94)])
+    def test_short_lines_of_dashes(self, first: str, width: int, stripped: bool) -> None:
+        """Rows of 2024: 90 dashes below any column line, and ``Size`` above a status."""
+        header = f"{first:<10}{HEADER.splitlines()[0][10:]}\n{'-' * 90}\n"
+        text = title("gelu") + header + "".join(self.LONG) + title("relu") + header + B1 + B2
+        want = [*(("gelu", n / 2) for n in (128, 256, 512)), ("relu", 8.0), ("relu", 20.0)]
+        assert ledger(self.wrapped(text, width, stripped)) == (want, [])
+
+    @pytest.mark.parametrize("width", range(96, 140))
+    def test_rows_that_have_more_cells_than_their_column_line(self, width: int) -> None:
+        more = (f"{n:>20.3f}{n:>20.3f}" for n in (1.5, 2.5, 3.5))
+        rows = [
+            row(f"[torch.Size([{n}, 1024]), 'none']", n, n / 2, extra)
+            for n, extra in zip((128, 256, 512), more, strict=True)
+        ]
+        header = HEADER.replace("Status", "Size  ")
+        text = self.wrapped(title("gelu") + header + "".join(rows), width)
+        assert ledger(text) == ([("gelu", n / 2) for n in (128, 256, 512)], [])
+
+    @pytest.mark.parametrize("width", range(100, 120))
+    def test_other_text_among_the_numbers_is_never_joined(self, width: int) -> None:
+        rows = [row("[1, 2]", n, n / 2, f"{n:>20.3f}{n:>20.3f}") for n in (128, 256)]
+        for other in ("12", "W", "[W] late"):
+            cut = [f"{one[:width]}\n{other}{one[width:]}" for one in rows]
+            found, damaged = ledger(title("gelu") + HEADER + A1 + "".join(cut) + A2)
+            assert (found, damaged) == (GELUS, [6, 8])
+
     def test_in_the_order_of_the_log(self) -> None:
         text = title("gelu") + HEADER + self.LONG[0] + A1 + self.LONG[1] + RELU
         assert [f.source.line for f in facts(self.wrapped(text, 110)) if isinstance(f, Row)] == [
