@@ -15,14 +15,15 @@ CI_PREFIX = re.compile(r"(?:[^\t]{1,200}\t[^\t]{1,200}\t)?\ufeff?\d{4}-\d\d-\d\d
 """What hosted CI puts in front of each line."""
 
 # Each alternative begins with one character, not with a repetition: most lines are then
-# passed over at their first character.
-_START = rb"(?:Operator_Speedup|S(?:UCCESS|tatus|ize )|" + pytest_output.START + rb")"
+# passed over at their first character. A page's blanks stand in a whole line, if in one.
+_START = (
+    rb"(?:Operator(?:_Speedup|:?\xc2\xa0)|S(?:UCCESS|tatus|ize )|" + pytest_output.START + rb")"
+)
 _ESCAPE = rb"[\x1b\x9b\xc2][\[\x9b]?[0-9;?]*[A-Za-z]"
 WANTED = Wanted(
     # Lines of plug-ins can follow a file name that pytest has printed, and rows anything.
     {
         b"Performance Test": b"P",
-        b"Performance\xc2\xa0Test": b"\xa0",
         b"SUCCESS   ": b"U",
         MARKER.encode(): b"H",
         FLAGKIT_LINE.encode(): b"q",
