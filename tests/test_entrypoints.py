@@ -53,6 +53,7 @@ def infos(draw: st.DrawFn) -> tuple[str, dict[str, str]]:
 
 def told(path: list[str]) -> list[EntryPoint]:
     """What importlib.metadata tells of *path*."""
+    metadata.metadata("pytest")  # loads what it imports late, while that can be found
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "path", path)
         return sorted(entrypoints._told_by_metadata("flagkit."))
