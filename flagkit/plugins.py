@@ -132,9 +132,10 @@ class Registry:
             self._loaded[kind, name] = self._load(kind, self._offer(kind, name))
         return self._loaded[kind, name]
 
-    def loaded(self, kind: Kind) -> list[object]:
-        """Every plug-in of *kind* that loads. A broken one is somebody else's problem."""
-        return [self.get(kind, one.provider.name) for one in self.check([kind]) if not one.problem]
+    def parsers(self) -> list[interfaces.LogParser]:
+        """Every parser that loads. A broken one is somebody else's problem."""
+        statuses = self.check([Kind.PARSER])
+        return [self.parser(one.provider.name) for one in statuses if not one.problem]
 
     def check(self, kinds: Iterable[Kind] = tuple(Kind)) -> Iterator[Status]:
         """Load every plug-in, one at a time, and say what is wrong with each."""

@@ -30,6 +30,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flaggems_aa import SIDE_STREAM
 from proof_runs import Part, lines, reports, run_parts
 
 if TYPE_CHECKING:
@@ -56,20 +57,6 @@ HALVES = {
 
 FLAGGEMS = ("-p", "benchmark.conftest", "--level", "core", "--dtypes", "float16")
 LATENCY = ("--metrics", "latency")
-SIDE_STREAM = """
-import pytest, torch
-
-STREAM = torch.cuda.Stream()
-
-
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_call(item):
-    torch.cuda.synchronize()
-    with torch.cuda.stream(STREAM):
-        yield
-"""
-"""For ``do_bench_cudagraph``, which captures no backward of a default stream's forward."""
-
 WORST, WITHIN_ONE = 4.0, 0.9
 """Per cent for any row, and the share of rows within 1 per cent: medians of three rounds."""
 

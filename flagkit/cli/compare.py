@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,7 +25,6 @@ from flagkit.plugins import Kind
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from flagkit.interfaces import LogParser
     from flagkit.model import RangeReport, RunLog
     from flagkit.plugins import Registry
 
@@ -78,7 +77,7 @@ def _reports(
         from flagkit.cli.comparefolders import reports_of
 
         return reports_of(pairs, found, parser, label, problems)
-    parsers = cast("list[LogParser]", found.loaded(Kind.PARSER))
+    parsers = found.parsers()
     rounds = [
         (read_log(before, parsers, parser), read_log(after, parsers, parser))
         for before, after in pairs

@@ -11,13 +11,11 @@ from flagkit.experiment.collect import JOURNAL, LOG, collect
 from flagkit.experiment.rundir import CAMPAIGN, RECEIPT, read_json
 from flagkit.model import UNKNOWN, RunLog, number_rows
 from flagkit.parsers.reading import read_log
-from flagkit.plugins import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from flagkit.interfaces import LogParser
     from flagkit.model import Damaged, Row
     from flagkit.plugins import Registry
 
@@ -36,7 +34,7 @@ def read_any(path: Path, registry: Registry, parser: str | None) -> RunLog:
             path = path / LOG
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
-    return read_log(path, parsers(registry), parser)
+    return read_log(path, registry.parsers(), parser)
 
 
 def is_own(path: Path) -> bool:
@@ -47,12 +45,6 @@ def is_own(path: Path) -> bool:
 def is_side(path: Path) -> bool:
     """Whether *path* is the directory of one side."""
     return path.is_dir() and any((path / name).is_file() for name in (LOG, JOURNAL))
-
-
-def parsers(registry: Registry) -> list[LogParser]:
-    """Every parser that loads. A broken one is somebody else's problem."""
-    statuses = registry.check((Kind.PARSER,))
-    return [registry.parser(s.provider.name) for s in statuses if not s.problem]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from flagkit.errors import InputError, UsageError
 from flagkit.experiment.harness import SUMS, check_sums, differing, parse_sums
 from flagkit.experiment.identity import permitted
 from flagkit.experiment.receipts import allowed_environment, check_receipt, is_secret
+from flagkit.experiment.remeasured import tuned_on_device
 from flagkit.experiment.request import steps
 from flagkit.experiment.rundir import CAMPAIGN, RECEIPT, read_json
 from flagkit.experiment.suitesums import SUITE, suite_sums, told
@@ -123,11 +124,14 @@ def _since_sealed(rundir: RunDir) -> list[str]:
 
 
 def unfinished(rundir: RunDir, operators: Sequence[Operator], rounds: int) -> bool:
-    """Whether a side is left to run."""
+    """Whether a process is left to run, a before side's that replays itself included."""
+    labels = [operator.label for operator in operators]
+    planned = [step for label in labels for step in steps(label, rounds)]
     return any(
-        not (rundir.side(step.label, step.side, step.round) / RECEIPT).is_file()
-        for operator in operators
-        for step in steps(operator.label, rounds)
+        not _finished(rundir.side(step.label, step.side, step.round)) for step in planned
+    ) or any(
+        tuned_on_device(rundir.side(label, SIDES[0])) and not _finished(rundir.replayed(label))
+        for label in labels
     )
 
 

@@ -101,7 +101,8 @@ class _Journal:
             call, called = self._calls.get(_text(entry.get("id")), ({}, number))
             merged.append((called, entry, call, number))
         known = {_text(entry.get("id")) for entry, _ in self._found.values()}
-        timed = self._timed()
+        failed = any(call.get("status") == "failed" for call, _ in self._calls.values())
+        timed = self._timed() if failed else {}
         for identity, (call, number) in self._calls.items():
             if identity in known:
                 continue

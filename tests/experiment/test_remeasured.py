@@ -11,6 +11,7 @@ import pytest
 from flagkit.experiment import schedule
 from flagkit.experiment.receipts import digests
 from flagkit.experiment.remeasured import tuned_on_device, tuning_notes
+from flagkit.experiment.resuming import unfinished
 from flagkit.experiment.rundir import RunDir
 from flagkit.experiment.verify import seal, verify
 
@@ -117,6 +118,16 @@ def test_what_was_killed_in_between_is_run_on_resuming(
     made(run.side("mm", "before"))
     assert measured(run, monkeypatch, "graph").sides[0] == ("before.replayed", "before")
     assert measured(run, monkeypatch, "graph").sides == []
+
+
+def test_a_campaign_whose_before_side_has_still_to_replay_itself_is_unfinished(
+    run: RunDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    operators: Any = [SimpleNamespace(label="mm")]
+    measured(run, monkeypatch, "graph")
+    assert not unfinished(run, operators, 2)
+    (run.replayed("mm") / "receipt.json").unlink()
+    assert unfinished(run, operators, 2)
 
 
 def test_the_side_that_is_compared_is_verified(
