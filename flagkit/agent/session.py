@@ -178,12 +178,13 @@ class Session:
         )
         started = time.monotonic()
         try:
-            settled, measurement = self._measure(call, request, advice.plan, inspection)
+            settled, measurement, took = self._measure(call, request, advice.plan, inspection)
         except BaseException as error:
             self._failed(line, error, started)
             raise
         again = self._watched(call)  # the call itself may have changed them
         line["flags"] = list(dict.fromkeys([*line["flags"], *again]))
+        line["timing_seconds"] = round(took, 4)
         self._journal_call(line, measurement, inspection, settled, started)
         self._regimes[call] = measurement.regime
         for text in measurement.notes:
@@ -192,8 +193,11 @@ class Session:
 
     def _measure(
         self, call: str, request: TimedCall, plan: Plan | None, inspection: Inspection
-    ) -> tuple[str, Measurement]:
-        """Run the call once, then time it; every generator ends as it was before."""
+    ) -> tuple[str, Measurement, float]:
+        """Run the call once, then time it; every generator ends as it was before.
+
+        The last is the seconds of timing alone: what compiles or tunes does so in the run before.
+        """
         timer = self._the_timer()
         generators = Generators(self.interface)
         state = generators.save()
@@ -211,7 +215,9 @@ class Session:
                     {"kind": "outputs", "call": call, "node": self.current.node, **outputs}
                 )
             self._plain_run(call, request.run)
-            return inspection.settled(), timer.measure(request, plan)
+            settled, started = inspection.settled(), time.monotonic()
+            measurement = timer.measure(request, plan)
+            return settled, measurement, time.monotonic() - started
         finally:
             self._busy = False
             generators.restore(state)

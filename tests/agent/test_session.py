@@ -7,6 +7,7 @@ import io
 import json
 import os
 import random
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -74,6 +75,13 @@ def test_a_call_is_journalled_with_its_id_and_label() -> None:
     assert line["latency_ms"] == 2.0 and line["status"] == "ok"
     assert line["plan"] == {"warmup": 1, "unroll": 1, "replays": 2, "windows": 3}
     assert timed.latency == 2.0 and timed.latency.call == timed.call
+
+
+def test_the_seconds_of_timing_leave_out_the_run_that_compiles() -> None:
+    session, lines = make(make_timer=FixedTimer, plain_run=lambda call, run: time.sleep(0.05))
+    session.time(lambda: None)
+    (line,) = lines.of("call")
+    assert 0 <= line["timing_seconds"] <= line["seconds"] - 0.049
 
 
 def test_calls_are_counted_per_test_and_ids_are_not_reused() -> None:
