@@ -16,6 +16,7 @@ from flagkit.agent.inputs import Generators
 from flagkit.agent.journal import FileJournal, NullJournal
 from flagkit.agent.launches import Launches
 from flagkit.agent.loading import Plugins
+from flagkit.agent.outcomes import told
 from flagkit.agent.outputs import OutputCheck
 from flagkit.agent.patches import patch_triton_testing
 from flagkit.agent.plan import PlanBook
@@ -131,7 +132,7 @@ class Assembly:
             self.session.interface.synchronize()  # type: ignore[union-attr]
         except Exception as again:
             if self._is_fatal(again):
-                self.session.fatal = " ".join(f"{type(again).__name__}: {again}".split())[:500]
+                self.session.fatal = told(again)
 
     def finish(self) -> None:
         """Ask the device once more, for what changed while measuring."""

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flagkit.agent.outcomes import one_line
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -282,5 +284,4 @@ def _spellings(name: str) -> Iterator[str]:
 
 
 def _short(text: str) -> str:
-    printable = "".join(c if c.isprintable() else " " for c in text)
-    return " ".join(printable.split())[:MAX_TEXT]
+    return one_line(text, MAX_TEXT)

@@ -79,6 +79,11 @@ def chain(exc: BaseException) -> Iterator[BaseException]:
             waiting += [each.__cause__, each.__context__]
 
 
+def told(error: BaseException) -> str:
+    """What *error* is and says, in one line."""
+    return one_line(f"{type(error).__name__}: {error}", 500)
+
+
 def one_line(text: str, limit: int = 300) -> str:
     """*text* without line breaks, control characters or endless length."""
     folded = " ".join("".join(c if c.isprintable() else " " for c in text).split())

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from flagkit.agent.arrays import layout
 from flagkit.agent.copies import Copies, Uncopied
+from flagkit.agent.outcomes import told
 from flagkit.agent.values import Unreadable, is_value, values
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class OutputCheck:
         except Exception as error:
             if self._is_fatal(error):
                 raise
-            reason = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+            reason = told(error)
         return {"outputs": [], "reason": reason}
 
     def _kept(

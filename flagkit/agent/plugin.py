@@ -17,6 +17,7 @@ import pytest
 from flagkit.agent.assembly import Assembly
 from flagkit.agent.config import AgentConfig
 from flagkit.agent.guards import lift
+from flagkit.agent.outcomes import one_line
 from flagkit.agent.session import Label, Session
 
 if TYPE_CHECKING:
@@ -202,4 +203,4 @@ def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
         text = str(longrepr[2])
     else:
         text = str(longrepr or "").strip().rsplit("\n", 1)[-1]
-    return " ".join(text.split())[:500]
+    return one_line(text, 500)

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from flagkit.agent.inputs import Generators, inspect_call, seed_all
+from flagkit.agent.outcomes import told
 from flagkit.agent.plan import PlanBook
 from flagkit.agent.timing import HostTimer, Latency, Measurement, TimedCall
 from flagkit.model import Inputs, Regime, is_latency
@@ -262,7 +263,7 @@ class Session:
 
     def _failed(self, line: dict[str, Any], error: BaseException, started: float) -> None:
         if self._is_fatal(error):
-            self.fatal = f"{type(error).__name__}: {_one_line(error)}"
+            self.fatal = told(error)
         self.journal.write(
             {
                 **line,
@@ -272,7 +273,7 @@ class Session:
                 "plan": None,
                 "regime": None,
                 "inputs": None,
-                "reason": f"{type(error).__name__}: {_one_line(error)}",
+                "reason": told(error),
                 "seconds": round(time.monotonic() - started, 4),
             }
         )
@@ -291,7 +292,3 @@ def _facts(measurement: Measurement) -> dict[str, Any]:
         "plan": measurement.plan.to_json() if measurement.plan else None,
         "regime": asdict(measurement.regime),
     }
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())[:500]
