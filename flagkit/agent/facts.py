@@ -16,16 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flagkit.agent.outcomes import one_line
+from flagkit.agent.gmi import read_gmi, short
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
 TIME_LIMIT = 10.0
 """Seconds a vendor's tool gets; a driver that hangs must not hold up a run."""
-
-MAX_ENTRIES, MAX_TEXT = 200, 200
-"""Of a tool's answer; what is beyond is dropped."""
 
 DISTRIBUTIONS = ("torch", "triton", "flagtree", "flag_gems", "numpy")
 MODULES = ("triton", "torch", "torch_musa", "flag_gems", "numpy", "pytest")
@@ -64,9 +61,11 @@ class Tool:
     """A vendor's command that describes every device: what to call, how to read it.
 
     ``commands`` are tried in order until one succeeds; ``read`` gives one mapping a device.
+    ``visible`` is the variable that says which of them a process sees, by their numbers here.
     """
 
     program: str
+    visible: str
     commands: tuple[tuple[str, ...], ...]
     read: Callable[[str, tuple[str, ...]], list[dict[str, str]]]
 
@@ -78,6 +77,7 @@ def device_facts(
     *,
     which: Callable[[str], str | None] = shutil.which,
     run: Callable[[Sequence[str]], str] | None = None,
+    environ: Mapping[str, str] = os.environ,
 ) -> dict[str, Any]:
     """Facts of device *device_index* of *interface*, as JSON. Never raises.
 
@@ -90,7 +90,7 @@ def device_facts(
     facts: dict[str, Any] = {"backend": backend_name, "index": device_index}
     facts.update(_own_words(interface, device_index))
     facts["versions"] = versions(interface)
-    found = _state(facts, which, run or _run, notes)
+    found = _state(facts, which, run or _run, environ, notes)
     if found is not None:
         tool, state = found
         facts["tool"], facts["state"] = tool, state
@@ -144,40 +144,13 @@ def read_csv(text: str, command: tuple[str, ...]) -> list[dict[str, str]]:
     asked = next(each for each in command if each.startswith("--query-gpu="))
     fields = asked.partition("=")[2].split(",")
     rows = (line.split(", ") for line in text.splitlines() if line.strip())
-    return [dict(zip(fields, map(_short, row), strict=False)) for row in rows]
-
-
-def read_sections(text: str, command: tuple[str, ...]) -> list[dict[str, str]]:
-    """``mthreads-gmi -q``: indented ``key : value`` lines; a line of its own opens a section.
-
-    Keys are joined with their sections by dots, in small letters. A repeated first key
-    begins the next device.
-    """
-    devices: list[dict[str, str]] = []
-    path: list[tuple[int, str]] = []
-    first = ""
-    for line in text.splitlines():
-        key, colon, value = (part.strip() for part in line.partition(":"))
-        depth = len(line) - len(line.lstrip())
-        if not key or set(key) <= {"-", "=", "+"}:
-            continue
-        while path and path[-1][0] >= depth:
-            path.pop()
-        if not colon or not value:
-            path.append((depth, key))
-            continue
-        name = ".".join(_short(each).lower() for each in (*(p for _, p in path), key))
-        first = first or key
-        if not devices or (key == first and name in devices[-1]):
-            devices.append({})
-        if len(devices[-1]) < MAX_ENTRIES:
-            devices[-1].setdefault(name, _short(value))
-    return devices
+    return [dict(zip(fields, map(short, row), strict=False)) for row in rows]
 
 
 TOOLS = (
     Tool(
         program="nvidia-smi",
+        visible="CUDA_VISIBLE_DEVICES",
         commands=tuple(
             (
                 f"--query-gpu={','.join((*_FIELDS, reasons) if reasons else _FIELDS)}",
@@ -187,7 +160,12 @@ TOOLS = (
         ),
         read=read_csv,
     ),
-    Tool(program="mthreads-gmi", commands=(("-q",),), read=read_sections),
+    Tool(
+        program="mthreads-gmi",
+        visible="MUSA_VISIBLE_DEVICES",
+        commands=(("-q", "-j"), ("-q",)),
+        read=read_gmi,
+    ),
 )
 """Asked in order, as far as installed; the device's name decides whose answer counts."""
 
@@ -196,13 +174,13 @@ def _own_words(interface: Any, index: int) -> dict[str, Any]:
     """What torch's own device properties say."""
     facts: dict[str, Any] = {}
     with contextlib.suppress(Exception):
-        facts["name"] = _short(str(interface.get_device_name(index)))
+        facts["name"] = short(str(interface.get_device_name(index)))
     with contextlib.suppress(Exception):
         properties = interface.get_device_properties(index)
         for ours, theirs in (("uuid", "uuid"), ("memory_bytes", "total_memory")):
             value = getattr(properties, theirs, None)
             if value is not None:
-                facts[ours] = value if isinstance(value, int) else _short(str(value))
+                facts[ours] = value if isinstance(value, int) else short(str(value))
     with contextlib.suppress(Exception):
         facts["capability"] = ".".join(map(str, interface.get_device_capability(index)))
     return facts
@@ -212,21 +190,26 @@ def _state(
     facts: Mapping[str, Any],
     which: Callable[[str], str | None],
     run: Callable[[Sequence[str]], str],
+    environ: Mapping[str, str],
     notes: list[str],
 ) -> tuple[str, dict[str, str]] | None:
     installed = [(tool, path) for tool in TOOLS if (path := which(tool.program))]
     for tool, path in installed:
+        seen = visible_as(environ.get(tool.visible), int(facts.get("index", 0)))
         for command in tool.commands:
             try:
                 devices = tool.read(run([path, *command]), command)
             except Exception as exc:
-                problem = _short(f"{tool.program}: {type(exc).__name__}: {exc}")
+                problem = short(f"{tool.program}: {type(exc).__name__}: {exc}")
                 continue
-            device = pick(devices, facts)
+            device, problem = pick(devices, facts, seen)
+            if problem:
+                problem = f"{tool.program} {problem}"
             if device is not None:
+                notes.extend([problem] if problem else [])
                 return tool.program, device
-            problem = f"{tool.program} knows no device like {facts.get('name', 'this one')!r}"
-            break
+            if any(_names(each) for each in devices):
+                break
         notes.append(problem)
     if not installed:
         names = " or ".join(tool.program for tool in TOOLS)
@@ -234,27 +217,50 @@ def _state(
     return None
 
 
-def pick(devices: Sequence[dict[str, str]], facts: Mapping[str, Any]) -> dict[str, str] | None:
-    """The tool's device that is the interface's: by UUID, else by name and number.
+def visible_as(variable: str | None, index: int) -> str:
+    """What the vendor's tool calls device *index* of this process: a number or a UUID.
 
-    The numbers agree only where every device is visible, so that one of several equal
-    devices is taken by number with its index in bounds, and by itself when alone.
+    *variable* lists the devices that the process sees; None: all of them. Empty where it
+    lists no such device.
+    """
+    if variable is None:
+        return str(index)
+    entries = [entry.strip() for entry in variable.split(",") if entry.strip()]
+    return entries[index] if 0 <= index < len(entries) else ""
+
+
+def pick(
+    devices: Sequence[dict[str, str]], facts: Mapping[str, Any], seen: str
+) -> tuple[dict[str, str] | None, str]:
+    """The tool's device that is the interface's: by UUID, by its name, else by its number.
+
+    *seen* is what :func:`visible_as` gives: torch_musa tells no UUID, and a process that
+    was given one of eight equal devices sees it as number 0. With what is to be said of
+    the choice, empty where it is certain.
     """
     uuid, name = str(facts.get("uuid", "")).lower(), str(facts.get("name", "")).lower()
-    if uuid:
-        for each in devices:
-            if any(uuid in value.lower() for key, value in each.items() if "uuid" in key):
-                return each
+    for told in (uuid, "" if seen.isdecimal() else seen.lower()):
+        for each in devices if told else ():
+            if any(told in value.lower() for key, value in each.items() if "uuid" in key):
+                return each, ""
     alike = [each for each in devices if name and _bears(each, name)]
-    index = int(facts.get("index", 0))
-    if len(alike) == 1:
-        return alike[0]
-    return alike[index] if index < len(alike) else None
+    if len(alike) < 2:
+        missing = f"knows no device like {facts.get('name', 'this one')!r}"
+        return (alike[0], "") if alike else (None, missing)
+    number = int(seen) if seen.isdecimal() else len(devices)
+    if number < len(devices) and _bears(devices[number], name):
+        many = f"knows {len(alike)} devices like {facts['name']!r}, and no UUID is told"
+        return devices[number], f"{many}: number {number} was taken"
+    return None, f"knows {len(alike)} devices like {facts['name']!r}: which it is, is not told"
 
 
 def _bears(device: Mapping[str, str], name: str) -> bool:
-    names = (value.lower() for key, value in device.items() if key.endswith("name"))
-    return any(each and (each in name or name in each) for each in names)
+    return any(each in name or name in each for each in _names(device))
+
+
+def _names(device: Mapping[str, str]) -> list[str]:
+    """A device's own names, in small letters."""
+    return [value.lower() for key, value in device.items() if key.endswith("name") and value]
 
 
 def _run(command: Sequence[str]) -> str:
@@ -271,17 +277,13 @@ def _run(command: Sequence[str]) -> str:
 def _version(name: str) -> str:
     told = getattr(sys.modules.get(name), "__version__", None)
     if isinstance(told, str):
-        return _short(told)
+        return short(told)
     for spelling in _spellings(name):
         with contextlib.suppress(Exception):
-            return _short(importlib.metadata.version(spelling))
+            return short(importlib.metadata.version(spelling))
     return ""
 
 
 def _spellings(name: str) -> Iterator[str]:
     yield name
     yield name.replace("_", "-")
-
-
-def _short(text: str) -> str:
-    return one_line(text, MAX_TEXT)

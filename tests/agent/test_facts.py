@@ -19,10 +19,11 @@ from flagkit.agent.facts import (
     imported_modules,
     pick,
     read_csv,
-    read_sections,
     throttling,
     versions,
+    visible_as,
 )
+from flagkit.agent.gmi import read_gmi, read_sections
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,8 +96,50 @@ GPU0 00000000:01:00.0
 """
 
 
+GMI_TWO = """
+==============MTHREADS-GMI LOG==============
+Timestamp                       : Wed Jan 01 00:00:00 2025
+Driver Version                  : 3.3.5-server
+
+Attached GPUs                   : 2
+GPU0 00000000:2a:00.0
+    Product Name                : MTT S5000
+    GPU UUID                    : aaaa
+    Temperature
+        GPU Current Temp        : 27C
+GPU1 00000000:3a:00.0
+    Product Name                : MTT S5000
+    GPU UUID                    : bbbb
+    Temperature
+        GPU Current Temp        : 61C
+"""
+
+GMI_JSON = json.dumps(
+    {
+        "Driver Version": "3.3.5-server",
+        "GPU": [
+            {
+                "Index": str(number),
+                "Product Name": "MTT S5000",
+                "Temperature": {"GPU Current Temp": f"{27 + 34 * number}C"},
+                "Power Readings": {"Power Draw ": "96.66W"},
+                "Processes": [],
+            }
+            for number in (0, 1)
+        ],
+    }
+)
+
+
+def test_every_device_of_a_tools_answer_is_read() -> None:
+    for text in (GMI_TWO, GMI_JSON):
+        devices = read_gmi(text, ())
+        assert [each["temperature.gpu current temp"] for each in devices] == ["27C", "61C"]
+    assert devices[1]["power readings.power draw"] == "96.66W"
+
+
 def test_a_tool_of_sections_is_read() -> None:
-    (device,) = read_sections(GMI, ())
+    (device,) = read_sections(GMI)
     assert device["driver version"] == "3.3.1"
     values = {key.rpartition(".")[2]: value for key, value in device.items()}
     assert values["graphics"] == "1750 MHz"
@@ -177,14 +220,81 @@ def test_no_throttling(mask: str) -> None:
 
 def test_equal_devices_without_uuid_go_by_number() -> None:
     devices = [{"name": "A", "n": "0"}, {"name": "A", "n": "1"}]
-    assert pick(devices, {"name": "A", "index": 1}) == devices[1]
-    assert pick(devices, {"name": "A", "index": 2}) is None
-    assert pick(devices, {"name": "B", "index": 0}) is None
+    assert pick(devices, {"name": "A"}, "1")[0] == devices[1]
+    assert pick(devices, {"name": "A"}, "2")[0] is None
+    assert pick(devices, {"name": "A"}, "")[0] is None
+    assert pick(devices, {"name": "B"}, "0")[0] is None
+    assert pick([{"name": "B"}, *devices], {"name": "A"}, "0")[0] is None
+
+
+def test_a_uuid_in_the_variable_is_enough() -> None:
+    devices = [{"name": "A", "gpu uuid": "aa-11"}, {"name": "A", "gpu uuid": "bb-22"}]
+    assert pick(devices, {"name": "A"}, "BB-22") == (devices[1], "")
+
+
+@pytest.mark.parametrize(
+    ("variable", "index", "seen"),
+    [(None, 2, "2"), ("3", 0, "3"), ("5, 1", 1, "1"), ("5", 1, ""), ("", 0, "")],
+)
+def test_what_the_tool_calls_a_visible_device(variable: str | None, index: int, seen: str) -> None:
+    assert visible_as(variable, index) == seen
+
+
+def test_the_one_visible_device_of_several_is_the_one_told() -> None:
+    """torch_musa's properties have no UUID, and the process numbers its devices from 0."""
+    for text in (GMI_TWO, GMI_JSON):
+        got = device_facts(
+            "musa",
+            _interface("MTT S5000"),
+            0,
+            which=_only("mthreads-gmi"),
+            run=lambda command, text=text: text,  # type: ignore[misc]
+            environ={"MUSA_VISIBLE_DEVICES": "1"},
+        )
+        assert got["state"]["temperature.gpu current temp"] == "61C"
+        assert got["state"]["driver version"] == "3.3.5-server"
+        assert got["notes"] == [
+            "mthreads-gmi knows 2 devices like 'MTT S5000', and no UUID is told: number 1 was taken"
+        ]
+
+
+def test_an_older_tool_without_json_is_asked_again() -> None:
+    def run(command: Sequence[str]) -> str:
+        if "-j" in command:
+            raise subprocess.CalledProcessError(1, list(command))
+        return GMI
+
+    got = device_facts("musa", _interface("MTT S5000"), 0, which=_only("mthreads-gmi"), run=run)
+    assert got["state"]["product name"] == "MTT S5000"
+    got = device_facts(
+        "musa",
+        _interface("MTT S5000"),
+        0,
+        which=_only("mthreads-gmi"),
+        run=lambda command: "usage: ..." if "-j" in command else GMI,
+    )
+    assert got["state"]["clocks.graphics"] == "1750 MHz"
+
+
+def test_sections_without_a_line_for_the_device() -> None:
+    text = "Index : 0\nProduct Name : A\nIndex : 1\nProduct Name : A\nPower\n  Draw : 9W\n"
+    first, second = read_sections(text)
+    assert first == {"index": "0", "product name": "A"}
+    assert second == {"index": "1", "product name": "A", "power.draw": "9W"}
+
+
+@pytest.mark.parametrize("text", ["{", '{"GPU": 3}', "{}", '{"GPU": [[], 1, {}]}', "{" * 9999])
+def test_odd_json_is_a_note_or_nothing(text: str) -> None:
+    got = device_facts(
+        "musa", _interface(), 0, which=_only("mthreads-gmi"), run=lambda command: text
+    )
+    assert "state" not in got
+    assert len(got["notes"]) == 1
 
 
 @given(st.text())
 def test_any_answer_is_read_or_refused(text: str) -> None:
-    for each in (*read_sections(text, ()), *read_csv(text, ("--query-gpu=name,uuid",))):
+    for each in (*read_sections(text), *read_csv(text, ("--query-gpu=name,uuid",))):
         json.dumps(each)
     got = device_facts(
         "cuda", _interface(), 0, which=lambda name: f"/bin/{name}", run=lambda command: text
