@@ -274,9 +274,9 @@ class DeviceTimer:
 
     def _by_original(self, call: TimedCall, regime: Regime) -> Measurement:
         if call.original_all is None:
-            return Measurement(
-                regime=regime, status="failed", reason="the benchmark has no timer of its own"
-            )
+            cause = f"{regime.phase}: {regime.fallback_reason}; " if regime.fell_back else ""
+            reason = f"{cause}no timer of events is loaded (triton.testing.do_bench)"
+            return Measurement(regime=regime, status="failed", reason=reason)
         return measured(regime, None, call.original_all())
 
 

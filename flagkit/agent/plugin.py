@@ -10,6 +10,7 @@ import gc
 import os
 import sys
 from datetime import datetime, timezone
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -53,7 +54,14 @@ class Bench:
     ) -> Latency:
         """Time *fn*; one journalled row."""
         label = Label(op=op or self._op, dtype=dtype, size_detail=size_detail)
-        return self._session.time(fn, label=label, role="row", grad_to_none=grad_to_none).latency
+        fallback = self._session.fallback
+        return self._session.time(
+            fn,
+            label=label,
+            role="row",
+            grad_to_none=grad_to_none,
+            original_all=partial(fallback, fn, grad_to_none) if fallback else None,
+        ).latency
 
     def regime_line(self, latency: Latency, op: str = "") -> str:
         """The line to print before a table, so that the log alone tells how it was timed."""

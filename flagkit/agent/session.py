@@ -86,6 +86,8 @@ class Session:
         self.current = Current()
         self.fatal = ""
         self.interface: ModuleType | None = None
+        self.fallback: Callable[[Callable[[], Any], Sequence[Any]], Sequence[float]] | None = None
+        """Times a call as Triton does, in ms a sample, for a benchmark without its own timer."""
         self._plans = plans
         self._make_timer = make_timer
         self._timer: Timer | None = None

@@ -324,7 +324,15 @@ def test_the_event_regime_is_the_original_timer(any_rig: Rig) -> None:
 
 def test_no_original_timer_is_a_failed_row() -> None:
     one = rig("cuda", requested="event")
-    assert one.time(lambda: None, original_all=None).status == "failed"
+    got = one.time(lambda: None, original_all=None)
+    assert got.status == "failed" and "triton.testing.do_bench" in got.reason
+
+
+def test_without_an_original_timer_the_reason_is_what_stood_in_the_graphs_way() -> None:
+    one = rig()
+    got = one.time(one.interface.synchronize, original_all=None)
+    assert got.status == "failed"
+    assert got.reason.startswith("capture: ") and CAPTURING in got.reason
 
 
 def test_gradients_are_dropped_before_every_call(any_rig: Rig) -> None:

@@ -11,6 +11,7 @@ import pytest
 from flagkit.agent.config import AgentConfig
 from flagkit.agent.patches import patch_triton_testing
 from flagkit.agent.plan import PlanBook
+from flagkit.agent.plugin import Bench
 from flagkit.agent.session import Session
 from flagkit.agent.timing import Latency, Measurement, TimedCall
 from flagkit.model import Plan, Regime
@@ -75,6 +76,14 @@ def test_the_graph_timer_falls_back_to_the_plain_one(session: Session) -> None:
     patch_triton_testing(module, session, lambda: False)
     assert module.do_bench_cudagraph(lambda: None, rep=33) == 3.0
     assert asked == [{"warmup": 25, "rep": 33, "mode": "all", "quantiles": None}]
+
+
+def test_the_fixture_falls_back_to_the_plain_one_too(session: Session) -> None:
+    module, asked = made_module(NEW)
+    patch_triton_testing(module, session, lambda: False)
+    got = Bench(session, "gelu")(lambda: None, dtype="float16")
+    assert got == 2.0 and isinstance(got, Latency)
+    assert asked == [{"warmup": 25, "rep": 100, "mode": "all", "quantiles": None}]
 
 
 def test_a_tuner_and_a_call_inside_a_timed_call_get_the_original(session: Session) -> None:
