@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 WITHOUT_ONE_TICK = "without one-tick rows"
 """Name of the range that leaves out rows whose sides the timer cannot tell apart."""
 
+OF_ONE_ROUND = ("one-tick", "unsteady")
+"""Flags that tell of a round's own latencies."""
+
 
 def compare(before: RunLog, after: RunLog, *, label: str, control: bool = False) -> RangeReport:
     """Compare two logs. ``control``: both ran the same code, so that the range is noise."""
@@ -110,12 +113,12 @@ def _median_round(rounds: Sequence[Pair]) -> Pair:
     speedups = tuple(pair.speedup_percent for pair in rounds)
     order = sorted(range(len(rounds)), key=speedups.__getitem__)
     median = rounds[order[(len(order) - 1) // 2]]
-    # A one-tick difference in the round that is shown says nothing of the other rounds.
+    # What is said of the round that is shown says nothing of the other rounds, nor they of it.
     flags = dict.fromkeys(
         flag
         for pair in (median, *rounds)
         for flag in pair.flags
-        if flag != "one-tick" or pair is median
+        if flag not in OF_ONE_ROUND or pair is median
     )
     return replace(median, flags=tuple(flags), rounds=speedups)
 

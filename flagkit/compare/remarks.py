@@ -8,6 +8,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from flagkit.compare.rules import distinct
+from flagkit.compare.steadiness import UNSTEADY_PERCENT, spread_percent
 from flagkit.model import SIDES, UNKNOWN, Note, speedup_percent
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def remarks(
         *_regimes(pairs),
         *_torch_control(pairs),
         *_ticks(steps, pairs),
+        *_unsteady(pairs),
         *_rounds(paired),
         *_logs(rounds),
     ]
@@ -130,6 +132,22 @@ def _ticks(steps: Ticks, pairs: Sequence[Pair]) -> Iterator[Note]:
     if close == len(pairs):
         text += ": it cannot tell any row's sides apart"
     yield Note(code="one-tick", text=text, data={"rows": close, "tick_ns": known})
+
+
+def _unsteady(pairs: Sequence[Pair]) -> Iterator[Note]:
+    count = sum("unsteady" in pair.flags for pair in pairs)
+    if not count:
+        return
+    widest = max(
+        spread
+        for row in (row for pair in pairs for row in (pair.before, pair.after))
+        if (spread := spread_percent(row.samples_ms)) is not None
+    )
+    text = (
+        f"{_rows(count)} unsteady: half of a side's windows lie more than {UNSTEADY_PERCENT:g}% "
+        f"apart, up to {widest:.1f}%; speedups of that size may be noise"
+    )
+    yield Note(code="unsteady", text=text, data={"rows": count, "widest_percent": widest})
 
 
 def _rounds(paired: Sequence[Paired]) -> Iterator[Note]:

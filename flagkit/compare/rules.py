@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from flagkit.compare.steadiness import unsteady
 from flagkit.model import UNKNOWN
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def only_numbers(before: Row, after: Row) -> bool:
         and before.level == after.level
         and before.inputs is after.inputs is None
         and before.certificate is after.certificate is None
-        and before.flags == after.flags == ()
+        and before.flags == after.flags == before.samples_ms == after.samples_ms == ()
         and not before.regime.fallback_reason
     )
 
@@ -80,6 +81,8 @@ def pair_flags(before: Row, after: Row) -> tuple[str, ...]:
         flags["unseen-inputs"] = None
     if before.regime.fell_back or after.regime.fell_back:
         flags["fallback"] = None
+    if unsteady(before) or unsteady(after):
+        flags["unsteady"] = None
     return tuple(flags)
 
 

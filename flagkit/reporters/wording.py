@@ -24,6 +24,9 @@ QUIET_NOTES = frozenset(
 )
 """Notes that tell without warning."""
 
+DOUBTS = ("one-tick", "unsteady")
+"""Flags that put a row's speedup in doubt, so that an end of a range has to tell them."""
+
 LEDGER_WORDS = {
     "only": "on this side only",
     "ambiguous": "ambiguous",
@@ -110,11 +113,13 @@ def range_line(one: Range, main: Range | None) -> str:
 
 def ends(one: Range, pairs: Sequence[Pair]) -> tuple[tuple[str, str], tuple[str, str]]:
     """The range's two ends: what each is, and the row that stands there."""
-    low, high = row_texts([pairs[one.min_row], pairs[one.max_row]])
-    return (
-        (text.percent(one.min_percent), f"{low.op} {low.dtype} {low.size}"),
-        (text.percent(one.max_percent), f"{high.op} {high.dtype} {high.size}"),
-    )
+    low, high = (_end(pairs[place]) for place in (one.min_row, one.max_row))
+    return (text.percent(one.min_percent), low), (text.percent(one.max_percent), high)
+
+
+def _end(pair: Pair) -> str:
+    (row,) = row_texts([pair])
+    return ", ".join([f"{row.op} {row.dtype} {row.size}", *(f for f in pair.flags if f in DOUBTS)])
 
 
 def row_columns(pairs: Sequence[Pair]) -> tuple[list[str], ...]:
