@@ -35,7 +35,6 @@ from flagkit.agent.outcomes import (
     measured,
     no_work,
     one_line,
-    remarks,
 )
 from flagkit.agent.streams import test_stream
 from flagkit.agent.timing import Measurement, TimedCall, steady
@@ -146,7 +145,7 @@ class DeviceTimer:
         replay_ms = statistics.median(samples) * unroll
         if not empty.told and self._is_empty(call, replay_ms, unroll, empty.replay_ms):
             return no_work(graph_regime())
-        return measured(graph_regime(), done, samples, remarks(plan, done, samples))
+        return measured(graph_regime(), done, samples)
 
     def _warm(self, call: TimedCall) -> Footprint:
         """Further plain calls; the last shows what one call takes from the memory."""

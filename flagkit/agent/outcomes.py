@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from typing import TYPE_CHECKING
 
-from flagkit.agent.timing import Measurement, steady
+from flagkit.agent.timing import Measurement
 from flagkit.model import Regime, is_latency
 
 if TYPE_CHECKING:
@@ -34,9 +34,7 @@ def event_regime(requested: str, reason: str = "", phase: str = "") -> Regime:
     )
 
 
-def measured(
-    regime: Regime, plan: Plan | None, samples: Sequence[float], notes: tuple[str, ...] = ()
-) -> Measurement:
+def measured(regime: Regime, plan: Plan | None, samples: Sequence[float]) -> Measurement:
     """A row of *samples* in ms, invalid where they show no time."""
     times = tuple(float(each) for each in samples)
     if not times or not is_latency(statistics.median(times)):
@@ -46,9 +44,8 @@ def measured(
             samples_ms=times,
             plan=plan,
             reason="the device's events show no time",
-            notes=notes,
         )
-    return Measurement(regime=regime, samples_ms=times, plan=plan, notes=notes)
+    return Measurement(regime=regime, samples_ms=times, plan=plan)
 
 
 def no_work(regime: Regime) -> Measurement:
@@ -58,13 +55,6 @@ def no_work(regime: Regime) -> Measurement:
         status="no-device-work",
         reason="the captured graph is empty: the call launches nothing on the device",
     )
-
-
-def remarks(plan: Plan | None, done: Plan, samples: Sequence[float]) -> tuple[str, ...]:
-    """What to say of windows that were decided on this side."""
-    if plan is None and len(samples) > 1 and not steady(samples):
-        return (f"the median was not steady after {done.windows} windows",)
-    return ()
 
 
 def chain(exc: BaseException) -> Iterator[BaseException]:

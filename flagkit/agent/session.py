@@ -190,8 +190,6 @@ class Session:
         line["timing_seconds"] = round(took, 4)
         self._journal_call(line, measurement, inspection, settled, started)
         self._regimes[call] = measurement.regime
-        for text in measurement.notes:
-            self.note("timing", text)
         return Timed(call=call, measurement=measurement)
 
     def _measure(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from flagkit.model import Plan, Regime
@@ -57,7 +57,6 @@ class Measurement:
     samples_ms: tuple[float, ...] = ()
     plan: Plan | None = None
     reason: str = ""
-    notes: tuple[str, ...] = field(default=())
 
     @property
     def latency_ms(self) -> float | None:

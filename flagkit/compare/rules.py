@@ -50,7 +50,8 @@ def only_numbers(before: Row, after: Row) -> bool:
         and before.level == after.level
         and before.inputs is after.inputs is None
         and before.certificate is after.certificate is None
-        and before.flags == after.flags == before.samples_ms == after.samples_ms == ()
+        and before.flags == after.flags == ()
+        and before.samples_ms == after.samples_ms == ()
         and not before.regime.fallback_reason
     )
 

@@ -360,7 +360,6 @@ def test_a_drifting_device_gets_more_windows() -> None:
     one.device.script.growth = growth
     got = one.time(lambda: one.device.kernel(20.0))
     assert got.plan.windows == 15
-    assert got.notes == ("the median was not steady after 15 windows",)
 
 
 def test_a_steady_device_gets_few_windows(any_rig: Rig) -> None:
