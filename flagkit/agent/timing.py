@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from flagkit.model import Plan, Regime
 
@@ -22,6 +22,10 @@ WARMUP_MS = 50.0
 """How long the host warms up before a plan is decided: caches, frequency, lazy imports."""
 
 MIN_WINDOWS, MAX_WINDOWS = 10, 20
+MARGIN, MOST_TRIES = 1.1, 5
+"""Windows are planned this much longer. Where the first is too short all the same, since calls
+have become faster, it counts as warm-up and a longer one is tried, so often at most."""
+
 STEADY = 0.005
 """Windows are added until the median's half-samples agree within this fraction, or the cap."""
 
@@ -83,8 +87,14 @@ class Latency(float):
 
     call: str
 
-    def __new__(cls, value: float, call: str) -> Latency:
-        """A number of ms that belongs to the timed call *call*."""
+    def __new__(cls, value: float, call: str | None = None) -> Latency:
+        """A number of ms that belongs to the timed call *call*.
+
+        Without one it is a plain float: ``statistics.mean`` makes what it found of the type
+        of what it was given.
+        """
+        if call is None:
+            return cast("Latency", float(value))
         self = super().__new__(cls, value)
         self.call = call
         return self
@@ -129,44 +139,48 @@ class HostTimer:
         return Measurement(regime=self.regime, samples_ms=tuple(samples), plan=plan)
 
     def _decide(self, fn: Callable[[], Any]) -> tuple[Plan, list[float]]:
-        warmup, spent_ms = self._warm(fn)
-        per_call_ms = spent_ms / warmup
-        replays = max(1, round(self._window_ms * 1.1 / max(per_call_ms, 1e-6)))
+        warmup, per_call_ms = self._warm(fn)
+        replays = self._fitting(per_call_ms)
+        length_ms, tries = self._run(fn, replays), 1
+        while length_ms < self._window_ms and tries < MOST_TRIES:
+            warmup += replays  # no window: too short
+            replays = self._fitting(length_ms / replays)
+            length_ms, tries = self._run(fn, replays), tries + 1
+        samples = [length_ms / replays]
         plan = Plan(warmup=warmup, unroll=1, replays=replays, windows=MAX_WINDOWS)
-        samples: list[float] = []
         while len(samples) < MAX_WINDOWS:
             samples.append(self._window(fn, plan))
             if len(samples) >= MIN_WINDOWS and steady(samples):
                 break
         return Plan(warmup=warmup, unroll=1, replays=replays, windows=len(samples)), samples
 
-    def _warm(self, fn: Callable[[], Any]) -> tuple[int, float]:
-        """Warm up by time. The later half gives the estimate: the first calls are slow."""
-        half, calls, mark = self._warmup_ms / 2, 0, 0
-        start = middle = self._clock()
-        while True:
-            fn()
-            calls += 1
-            now = self._clock()
-            if (now - start) / 1e6 < half:
-                mark, middle = calls, now
-            elif (now - start) / 1e6 >= self._warmup_ms:
-                break
-        if calls > mark:
-            share = (now - middle) / 1e6 / (calls - mark)
-            return calls, share * calls
-        return calls, (now - start) / 1e6
+    def _fitting(self, per_call_ms: float) -> int:
+        return max(1, round(self._window_ms * MARGIN / max(per_call_ms, 1e-6)))
 
-    def _run(self, fn: Callable[[], Any], times: int) -> None:
-        for _ in range(times):
-            fn()
+    def _warm(self, fn: Callable[[], Any]) -> tuple[int, float]:
+        """Warm up by time; calls made, and ms of one.
+
+        Each run of calls is twice as long as the one before, and the last is the estimate:
+        the first calls are slow, and a clock read after each call would count as part of it.
+        """
+        calls, times, spent_ms = 0, 1, 0.0
+        while True:
+            length_ms = self._run(fn, times)
+            calls, spent_ms = calls + times, spent_ms + length_ms
+            if spent_ms >= self._warmup_ms:
+                return calls, length_ms / times
+            times *= 2
 
     def _window(self, fn: Callable[[], Any], plan: Plan) -> float:
-        times = range(plan.replays)
+        return self._run(fn, plan.replays) / plan.replays
+
+    def _run(self, fn: Callable[[], Any], times: int) -> float:
+        """Length in ms of so many back-to-back calls."""
+        numbers = range(times)
         start = self._clock()
-        for _ in times:
+        for _ in numbers:
             fn()
-        return (self._clock() - start) / 1e6 / plan.replays
+        return (self._clock() - start) / 1e6
 
 
 def steady(samples: Sequence[float]) -> bool:

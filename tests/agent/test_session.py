@@ -7,6 +7,7 @@ import io
 import json
 import os
 import random
+import statistics
 import time
 from types import SimpleNamespace
 from typing import Any
@@ -211,6 +212,12 @@ def test_a_latency_survives_copies_but_not_arithmetic() -> None:
     assert not isinstance(latency * 2, Latency)
 
 
+def test_latencies_can_be_averaged_by_the_standard_library() -> None:
+    got = statistics.mean([Latency(1.0, "c1"), Latency(2.0, "c2")])
+    assert got == 1.5 and type(got) is float
+    assert type(Latency(1.0, "c1")).fromhex("0x1p0") == 1.0
+
+
 def test_answers_are_what_do_bench_gives() -> None:
     session, _ = make(make_timer=lambda: FixedTimer(1.0, 2.0, 6.0))
     timed = session.time(lambda: None)
@@ -255,6 +262,31 @@ def test_a_slow_call_is_one_call_a_window() -> None:
 
     plan = HostTimer(clock).measure(TimedCall(fn=fn), None).plan
     assert plan is not None and plan.replays == 1 and plan.warmup == 1
+
+
+def test_reading_the_clock_is_no_part_of_a_call() -> None:
+    clock = Clock(step=1_000_000)  # a reading costs as much as a thousand calls
+
+    def fn() -> None:
+        clock.now += 1_000
+
+    got = HostTimer(clock).measure(TimedCall(fn=fn), None)
+    assert got.plan is not None and min(got.samples_ms) * got.plan.replays >= 10.0
+    assert got.plan.replays >= 9_000
+
+
+def test_calls_that_become_faster_after_the_warm_up_get_longer_windows() -> None:
+    clock, calls = Clock(step=0), 0
+
+    def fn() -> None:
+        nonlocal calls
+        calls += 1
+        clock.now += 60_000_000 if calls == 1 else 10_000
+
+    timer = HostTimer(clock)
+    first = timer.measure(TimedCall(fn=fn), None)
+    assert first.plan is not None and min(first.samples_ms) * first.plan.replays >= 10.0
+    assert calls == first.plan.calls
 
 
 def test_steady_looks_at_both_halves() -> None:
