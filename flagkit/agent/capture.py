@@ -111,9 +111,11 @@ class Capturer:
         try:
             calls()
         except BaseException as exc:
-            # The end of a broken capture raises too; the first error is the reason.
+            # The end of a broken capture raises too; the first error is the reason. One that
+            # ends well all the same has made an executable, which nobody will replay.
             with contextlib.suppress(Exception):
                 scope.__exit__(type(exc), exc, exc.__traceback__)
+                Captured(graph, told_empty=False).release()
             raise
         scope.__exit__(None, None, None)
 

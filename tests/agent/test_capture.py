@@ -132,6 +132,19 @@ def test_the_first_error_is_the_one_raised(
     assert pair[1].capture is None
 
 
+def test_a_call_that_raises_and_breaks_nothing_leaves_no_executable(
+    pair: tuple[ModuleType, FakeDevice],
+) -> None:
+    def calls() -> None:
+        pair[1].kernel(1.0)
+        raise ValueError("not while capturing")
+
+    for _ in range(3):
+        with pytest.raises(ValueError, match="not while capturing"):
+            _captured(pair, calls)
+    assert pair[1].live_graphs == 0
+
+
 def test_a_broken_end_alone_is_raised(pair: tuple[ModuleType, FakeDevice]) -> None:
     def calls() -> None:
         pair[1].capture.broken = True  # type: ignore[union-attr]
