@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from flagkit.agent.timing import Measurement
 from flagkit.model import Regime, is_latency
@@ -72,6 +72,20 @@ def chain(exc: BaseException) -> Iterator[BaseException]:
 def told(error: BaseException) -> str:
     """What *error* is and says, in one line."""
     return one_line(f"{type(error).__name__}: {error}", 500)
+
+
+def only_refused(exc: BaseException, interface: Any) -> bool:
+    """Whether torch's allocator refused memory on a device that goes on working.
+
+    Its error is of a class of its own; a driver's, whose text is much the same, is not.
+    """
+    if not any(type(each).__name__ == "OutOfMemoryError" for each in chain(exc)):
+        return False
+    try:
+        interface.synchronize()
+    except Exception:
+        return False
+    return True
 
 
 def one_line(text: str, limit: int = 300) -> str:

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from flagkit.agent.inputs import Generators, inspect_call, seed_all
-from flagkit.agent.outcomes import told
+from flagkit.agent.outcomes import only_refused, told
 from flagkit.agent.plan import PlanBook
 from flagkit.agent.timing import HostTimer, Latency, Measurement, TimedCall
 from flagkit.model import Inputs, Regime, is_latency
@@ -262,7 +262,7 @@ class Session:
         return ["switch-changed"] if wrong else []
 
     def _failed(self, line: dict[str, Any], error: BaseException, started: float) -> None:
-        if self._is_fatal(error):
+        if self._is_fatal(error) and not only_refused(error, self.interface):
             self.fatal = told(error)
         self.journal.write(
             {

@@ -165,6 +165,33 @@ def test_a_dead_device_is_remembered() -> None:
     assert "illegal address" in session.fatal
 
 
+class OutOfMemoryError(RuntimeError):
+    """As torch's allocator raises."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "says", "dead"),
+    [(OutOfMemoryError, "", False), (OutOfMemoryError, "dead", True), (RuntimeError, "", True)],
+)
+def test_memory_that_is_refused_kills_no_device(
+    kind: type[Exception], says: str, dead: bool
+) -> None:
+    def synchronize() -> None:
+        if says:
+            raise RuntimeError(says)
+
+    session, lines = make(make_timer=FixedTimer, is_fatal=lambda exc: "out of memory" in str(exc))
+    session.interface = SimpleNamespace(synchronize=synchronize)  # type: ignore[assignment]
+
+    def fail() -> None:
+        raise kind("out of memory. Tried to allocate 1 TiB")
+
+    with pytest.raises(kind):
+        session.time(fail)
+    assert [line["status"] for line in lines.of("call")] == ["failed"]
+    assert bool(session.fatal) is dead
+
+
 def test_a_switch_variable_the_benchmark_changes_is_noted_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
