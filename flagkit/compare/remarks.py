@@ -154,6 +154,12 @@ def _rounds(paired: Sequence[Paired]) -> Iterator[Note]:
     first, *later = paired
     if not later:
         return
+    if len(paired) % 2 == 0:
+        text = (
+            f"{len(paired)} rounds have no middle one: each row shows the lower speedup of the two "
+            "nearest, so that the range lies low; an odd number of rounds does not"
+        )
+        yield Note(code="rounds-even", text=text, data={"rounds": len(paired)})
     known = {*first.identities, *(identity for _, identity in first.unpaired)}
     for number, one in enumerate(later, 2):
         new = {*one.identities, *(identity for _, identity in one.unpaired)} - known

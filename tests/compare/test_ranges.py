@@ -72,11 +72,13 @@ def test_rounds_report_the_median_and_keep_every_speedup(make: Any) -> None:
         return make.log(make.row(ms=before)), make.log(make.row(ms=after))
 
     report = compare_rounds([both(1, 1), both(3, 1), both(2, 1)], label="x")
+    assert "rounds-even" not in codes(report)
     (pair,) = report.pairs
     assert pair.rounds == (0.0, 200.0, 100.0)
     assert (pair.before.latency_ms, pair.after.latency_ms) == (2, 1)
     report = compare_rounds([both(1, 1), both(3, 1)], label="x")
     assert report.pairs[0].speedup_percent == 0.0
+    assert "rounds-even" in codes(report)
     assert compare_rounds([both(3, 1)], label="x").pairs[0].rounds == (200.0,)
 
 
