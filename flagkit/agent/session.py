@@ -186,7 +186,8 @@ class Session:
             self._failed(line, error, started)
             raise
         again = self._watched(call)  # the call itself may have changed them
-        line["flags"] = list(dict.fromkeys([*line["flags"], *again]))
+        short = ["short-windows"] if measurement.short_windows else []
+        line["flags"] = list(dict.fromkeys([*line["flags"], *again, *short]))
         line["timing_seconds"] = round(took, 4)
         self._journal_call(line, measurement, inspection, settled, started)
         self._regimes[call] = measurement.regime

@@ -18,6 +18,10 @@ WINDOW_MS = 10.0
 """Shortest window between two clock readings. Event timers step by 32 ns to 1 us and the
 host's by less, so that a step is under 0.01 % of a window."""
 
+SHORT_WINDOW_MS = 1.0
+"""A window under this is told: a timer's step of 1 us is more than 0.1 % of it, and what
+starts a window is no longer small."""
+
 WARMUP_MS = 50.0
 """How long the host warms up before a plan is decided: caches, frequency, lazy imports."""
 
@@ -66,6 +70,13 @@ class Measurement:
     def latency_ms(self) -> float | None:
         """The median sample; None where nothing was timed."""
         return statistics.median(self.samples_ms) if self.samples_ms else None
+
+    @property
+    def short_windows(self) -> bool:
+        """Whether a window was far shorter than planned: the other side was so much slower."""
+        if self.plan is None or self.latency_ms is None:
+            return False
+        return self.latency_ms * self.plan.unroll * self.plan.replays < SHORT_WINDOW_MS
 
 
 class Timer(Protocol):

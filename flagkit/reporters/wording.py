@@ -24,7 +24,7 @@ QUIET_NOTES = frozenset(
 )
 """Notes that tell without warning."""
 
-DOUBTS = ("one-tick", "unsteady")
+DOUBTS = ("one-tick", "unsteady", "short-windows")
 """Flags that put a row's speedup in doubt, so that an end of a range has to tell them."""
 
 LEDGER_WORDS = {

@@ -165,6 +165,14 @@ def test_a_dead_device_is_remembered() -> None:
     assert "illegal address" in session.fatal
 
 
+@pytest.mark.parametrize(("ms", "flags"), [(1.0, []), (0.012, ["short-windows"])])
+def test_windows_far_shorter_than_planned_are_told(ms: float, flags: list[str]) -> None:
+    """A replayed plan keeps its number of calls, however fast the other side's are."""
+    session, lines = make(make_timer=lambda: FixedTimer(ms))  # a plan of two calls a window
+    session.time(lambda: None)
+    assert lines.of("call")[0]["flags"] == flags
+
+
 class OutOfMemoryError(RuntimeError):
     """As torch's allocator raises."""
 
