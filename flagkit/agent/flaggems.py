@@ -47,17 +47,38 @@ class FlagGemsAdapter:
         for cls in list(_classes()):
             if cls in self._patched:
                 continue
+            if cls.__name__ not in (METRIC, RESULT):
+                if hasattr(cls, "record_shapes"):
+                    self._watch_benchmark(cls)
+                continue
             self._patched.add(cls)
-            if cls.__name__ == METRIC:
-                if _has(cls, METRIC_FIELDS):
-                    self._watch_metric(cls)
-            elif cls.__name__ == RESULT:
-                if _has(cls, RESULT_FIELDS):
-                    self._watch_result(cls)
-            elif hasattr(cls, "record_shapes"):
-                self._watch_benchmark(cls)
+            if cls.__name__ == METRIC and _has(cls, METRIC_FIELDS):
+                self._watch_metric(cls)
+            elif cls.__name__ == RESULT and _has(cls, RESULT_FIELDS):
+                self._watch_result(cls)
 
     def _watch_benchmark(self, cls: type) -> None:
+        """Hook *cls* and all it derives from, mixed-in classes among them."""
+        for each in cls.__mro__:
+            if each not in self._patched:
+                self._patched.add(each)
+                self._watch_methods(each)
+                if each.__name__ == BENCHMARK and "__init__" in vars(each):
+                    self._watch_instances(each)
+
+    def _watch_instances(self, cls: type) -> None:
+        """Hook the class of each instance: tests make classes of their own as they run."""
+        adapter = self
+        init = cls.__init__  # type: ignore[misc]
+
+        @functools.wraps(init)
+        def initialised(self: Any, *args: Any, **kwargs: Any) -> None:
+            adapter._watch_benchmark(type(self))
+            init(self, *args, **kwargs)
+
+        cls.__init__ = initialised  # type: ignore[misc]
+
+    def _watch_methods(self, cls: type) -> None:
         adapter = self
         if "record_shapes" in vars(cls):
             record_shapes = cls.record_shapes  # type: ignore[attr-defined]

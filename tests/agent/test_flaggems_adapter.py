@@ -141,6 +141,24 @@ def test_raising(timer):
     Raising(timer).run()
 
 
+@pytest.mark.inner
+def test_inner(timer):
+    class Half:
+        def get_input_iter(self, dtype):
+            yield from self.shapes[:2]
+
+    class Inner(Half, Benchmark):
+        """Made when the test runs, as several of FlagGems' are."""
+
+        def record_shapes(self, *args):
+            return ["inner", args[0]]
+
+        def get_latency(self, shape):
+            return timer((lambda: 1 / 0) if shape == 2 else (lambda: sum(range(200))))
+
+    Inner("inner", [1, 2, 3]).run()
+
+
 @pytest.mark.scaled
 def test_scaled(timer):
     metric = BenchmarkMetrics(shape_detail=[1])
@@ -165,7 +183,7 @@ def suite(tmp_path: Path) -> Path:
     (folder / "other.py").write_text(textwrap.dedent(OTHER))
     (folder / "test_made.py").write_text(textwrap.dedent(TESTS))
     (folder / "pytest.ini").write_text(
-        "[pytest]\nmarkers =\n    counted: made\n    raising: made\n    scaled: made\n"
+        "[pytest]\nmarkers =\n    counted: made\n    inner: made\n    raising: made\n    scaled: made\n"
     )
     return folder
 
@@ -247,6 +265,19 @@ def test_rows_before_a_failure_survive_without_a_table(suite: Path, tmp_path: Pa
     (test,) = lines(tmp_path / "before", "test")
     assert test["outcome"] == "failed" and "out of shared memory" in test["reason"]
     assert lines(tmp_path / "before", "end")[0]["exit"] == 1
+
+
+def test_a_class_made_in_a_test_is_known_before_its_table(suite: Path, tmp_path: Path) -> None:
+    run_side(suite, tmp_path / "before", "inner")
+    calls = lines(tmp_path / "before", "call")
+    label = {"op": "inner", "dtype": "made.float16"}
+    assert [{name: c[name] for name in label} for c in calls] == [label, label]
+    assert [c["size_detail"] for c in calls] == ["['inner', [1]]", "['inner', [2]]"]
+    rows = read_log(tmp_path / "before" / "measurements.jsonl", [flagkit_parser()]).rows
+    assert [(r.key.dtype, r.key.size_key, r.status) for r in rows] == [
+        ("made.float16", '["inner",[1]]', "ok"),
+        ("made.float16", '["inner",[2]]', "failed"),
+    ]
 
 
 def test_the_after_side_replays_every_plan(suite: Path, tmp_path: Path) -> None:
