@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """What the before side did at one timed call."""
+    """What the before side did at one timed call. ``fingerprint`` is None where it failed."""
 
     plan: Plan | None
-    fingerprint: str
+    fingerprint: str | None
     resolved: str
     reason: str = ""
 
@@ -74,16 +74,18 @@ class PlanBook:
         found = self._recorded.get((node, call))
         if found is None:
             return Advice(flags=("plan-missing",))
+        if found.fingerprint is None:
+            return Advice()
         if found.fingerprint != fingerprint:
             return Advice(flags=("inputs-differ",))
         return Advice(plan=found.plan, resolved=found.resolved)
 
 
 def _recorded(line: Mapping[str, Any]) -> Recorded:
-    regime, inputs, plan = line.get("regime") or {}, line.get("inputs") or {}, line.get("plan")
+    regime, inputs, plan = line.get("regime") or {}, line.get("inputs"), line.get("plan")
     return Recorded(
         plan=Plan.from_json(plan) if plan else None,
-        fingerprint=str(inputs.get("fingerprint", "")),
+        fingerprint=str(inputs.get("fingerprint", "")) if inputs else None,
         resolved=str(regime.get("resolved", "")),
         reason=str(regime.get("fallback_reason", "")),
     )

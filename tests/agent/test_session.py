@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from flagkit.agent.config import AgentConfig
+from flagkit.agent.journal import FileJournal
 from flagkit.agent.patches import answer, quantile
 from flagkit.agent.plan import PlanBook, Recorded
 from flagkit.agent.session import Label, Session
@@ -141,6 +142,24 @@ def test_other_tensors_are_never_measured_as_if_equal() -> None:
     assert timer.plans == [None]
 
 
+def test_a_call_that_failed_on_the_before_side_had_no_other_inputs(tmp_path: Any) -> None:
+    journal = FileJournal(tmp_path / "measurements.jsonl", lambda text: None)
+    before = Session(AgentConfig(), journal, PlanBook(), make_timer=FixedTimer)
+    before.begin("test_x.py::test_gelu")
+
+    x = pytest.importorskip("numpy").ones(3)
+
+    def fail() -> None:
+        raise ValueError(f"not {x}")
+
+    with pytest.raises(ValueError, match="not"):
+        before.time(fail)
+    journal.close()
+    session, lines = make(make_timer=FixedTimer, plans=PlanBook.load(tmp_path))
+    session.time(lambda: x)
+    assert lines.of("call")[0]["flags"] == []
+
+
 def test_a_raising_call_is_journalled_and_raised() -> None:
     session, lines = make(make_timer=FixedTimer)
 
@@ -219,8 +238,6 @@ def test_a_switch_variable_the_benchmark_changes_is_noted_once(
 
 
 def test_journal_lines_are_strict_json(tmp_path: Any) -> None:
-    from flagkit.agent.journal import FileJournal
-
     complaints: list[str] = []
     journal = FileJournal(tmp_path / "j.jsonl", complaints.append)
     journal.write({"kind": "call", "latency_ms": float("nan"), "odd": {1: (float("inf"), object)}})
@@ -231,8 +248,6 @@ def test_journal_lines_are_strict_json(tmp_path: Any) -> None:
 
 
 def test_a_journal_that_cannot_be_written_complains_once(tmp_path: Any) -> None:
-    from flagkit.agent.journal import FileJournal
-
     complaints: list[str] = []
     journal = FileJournal(tmp_path / "no" / "j.jsonl", complaints.append)
     journal.write({"kind": "call"})
@@ -332,8 +347,6 @@ def test_steady_looks_at_both_halves() -> None:
 def test_a_forked_process_writes_into_no_journal(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from flagkit.agent.journal import FileJournal
-
     complaints: list[str] = []
     path = tmp_path / "j.jsonl"
     journal, childs = (FileJournal(path, complaints.append) for _ in range(2))
