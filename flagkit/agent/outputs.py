@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from flagkit.agent.arrays import layout
 from flagkit.agent.copies import Copies, Uncopied
-from flagkit.agent.outcomes import told
+from flagkit.agent.outcomes import only_refused, told
 from flagkit.agent.values import Unreadable, is_value, values
 
 if TYPE_CHECKING:
@@ -90,7 +90,8 @@ class OutputCheck:
         except OSError as error:
             reason = f"its outputs were not written: {error.strerror or error}"
         except Exception as error:
-            if self._is_fatal(error):
+            # What is kept beside the call may leave it too little memory; measured alone it has it.
+            if self._is_fatal(error) and not only_refused(error, self._interface()):
                 raise
             reason = told(error)
         return {"outputs": [], "reason": reason}

@@ -8,6 +8,7 @@ import struct
 import subprocess
 import sys
 import warnings
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -221,6 +222,16 @@ def test_a_dead_device_is_raised(tmp_path: Path) -> None:
 
     with pytest.raises(RuntimeError, match="dead"):
         OutputCheck(tmp_path, is_fatal=lambda error: True).run("c1", fn, ())
+
+
+def test_memory_that_the_check_takes_fails_no_row(tmp_path: Path) -> None:
+    def fn() -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 60.00 GiB.")
+
+    device = SimpleNamespace(synchronize=lambda: None)
+    check = OutputCheck(tmp_path, interface=lambda: device, is_fatal=lambda error: True)
+    reason = "OutOfMemoryError: CUDA out of memory. Tried to allocate 60.00 GiB."
+    assert check.run("c1", fn, ()) == {"outputs": [], "reason": reason}
 
 
 def test_inputs_too_large_to_copy_have_a_reason(
