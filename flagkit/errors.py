@@ -5,10 +5,11 @@ Every message is one line for a person: what, where, what to do.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 
 class FlagkitError(Exception):
@@ -77,6 +78,32 @@ class PluginContractError(PluginError):
 
     def __init__(self, kind: str, name: str, provider: str, problem: str) -> None:
         super().__init__(f"{kind} {name!r} from {provider} breaks its contract: {problem}")
+
+
+class PluginCallError(PluginError):
+    """A plug-in's method raised something that is not meant for people."""
+
+    def __init__(self, kind: str, name: str, method: str, cause: BaseException) -> None:
+        super().__init__(
+            f"{kind} {name!r} failed: {method}() raised {type(cause).__name__}: {cause}; "
+            "`flagkit plugins` says whose it is"
+        )
+
+
+@contextmanager
+def calling(
+    kind: str, name: str, method: str, passing: tuple[type[Exception], ...] = ()
+) -> Iterator[None]:
+    """Blame what a plug-in's *method* raises on the plug-in, as a :class:`PluginCallError`.
+
+    What knows its exit code is meant for people and goes through, as do types of *passing*.
+    """
+    try:
+        yield
+    except Exception as cause:
+        if isinstance(cause, passing) or hasattr(cause, "exit_code"):
+            raise
+        raise PluginCallError(kind, name, method, cause) from cause
 
 
 class UnavailableError(PluginError):

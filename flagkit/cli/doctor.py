@@ -12,6 +12,7 @@ import flagkit
 from flagkit.cli import one_line
 from flagkit.cli.asked import interpreter
 from flagkit.cli.options import ComposedCommand, PluginName, belonging, registry
+from flagkit.errors import calling
 from flagkit.experiment.configuring import configured
 from flagkit.plugins import Kind
 
@@ -32,7 +33,10 @@ def command(
     """
     found = registry(ctx)
     plugin, target = configured(found, backend, belonging(backend, given)), interpreter(python)
-    answer = plugin.probe(target)
+    with calling("backend", backend, "probe"):
+        answer = plugin.probe(target)
+    with calling("backend", backend, "environ"):
+        sets = dict(plugin.environ(device))
     facts = {
         "flagkit": flagkit.__version__,
         "backend": f"{backend} from {found.provider(Kind.BACKEND, backend)}",
@@ -42,7 +46,7 @@ def command(
         "FlagTree prefix": "none"
         if plugin.flagtree_prefix is None
         else plugin.flagtree_prefix or "(empty)",
-        **{f"sets {name}": value for name, value in plugin.environ(device).items()},
+        **{f"sets {name}": value for name, value in sets.items()},
         **{
             f"{name} is set": os.environ[name]
             for name in ("PYTEST_ADDOPTS", "FLAGGEMS_DB_URL", "TRITON_CACHE_DIR", "PYTHONPATH")

@@ -10,7 +10,7 @@ import click
 
 from flagkit.cli import one_line
 from flagkit.compare.verdicts import parse_fail_on, trips, wrong_results
-from flagkit.errors import NothingPairedError
+from flagkit.errors import NothingPairedError, calling
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,13 +33,15 @@ def deliver(
     """Render and write: to *output*, else to stdout."""
     given = {name: value for name, value in options.items() if value not in (None, False)}
     hints = shown_on(sys.stdout) if output is None else {}
-    text = reporter.render(reports, {**options, **hints, **given})
+    with calling("reporter", reporter.name, "render"):
+        text = reporter.render(reports, {**options, **hints, **given})
+        text = text if text.endswith("\n") else text + "\n"
     if output is None:
-        _print(text if text.endswith("\n") else text + "\n")
+        _print(text)
     else:
         from flagkit.experiment.rundir import write_text
 
-        write_text(output, text if text.endswith("\n") else text + "\n")
+        write_text(output, text)
 
 
 def _print(text: str) -> None:

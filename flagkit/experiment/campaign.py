@@ -59,14 +59,16 @@ class Campaign:
         self.tuners, self.tuner_problems = _tuners(registry)
         self._base = sides.started_elsewhere(base)
         self.answers: dict[Path, Availability] = {}
-        self._device = dict(self.backend.environ(request.device))
+        with errors.calling("backend", request.backend, "environ"):
+            self._device = dict(self.backend.environ(request.device))
         target = Target(
             python=request.python, device=request.device, environ={**self._base, **self._device}
         )
-        self.arms: dict[Side, ArmSetup] = {
-            side: self.switch.setup(arm, self.backend, request.switch_options, target)
-            for side, arm in zip(SIDES, self.switch.arms, strict=True)
-        }
+        with errors.calling("switch", request.switch, "setup"):
+            self.arms: dict[Side, ArmSetup] = {
+                side: self.switch.setup(arm, self.backend, request.switch_options, target)
+                for side, arm in zip(SIDES, self.switch.arms, strict=True)
+            }
 
     def operators(self, *, required: bool = True) -> tuple[Operator, ...]:
         """Where each operator's benchmark is.
@@ -104,7 +106,8 @@ class Campaign:
         for side in SIDES:
             python = self.python(side)
             if python not in self.answers:
-                self.answers[python] = self.backend.probe(python)
+                with errors.calling("backend", self.request.backend, "probe"):
+                    self.answers[python] = self.backend.probe(python)
             answer = self.answers[python]
             if not answer.ok:
                 return answer

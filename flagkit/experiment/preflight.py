@@ -6,7 +6,7 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flagkit.errors import UsageError
+from flagkit.errors import UsageError, calling
 from flagkit.experiment.asking import Asked
 from flagkit.experiment.proof import find_variable
 from flagkit.experiment.remembered import Remembered
@@ -42,7 +42,8 @@ def verify_switch(
 
 
 def _verify(campaign: Campaign, memory: Remembered, asked: Asked) -> None:
-    variables = campaign.switch.variables(campaign.backend, campaign.request.switch_options)
+    with calling("switch", campaign.switch.name, "variables"):
+        variables = campaign.switch.variables(campaign.backend, campaign.request.switch_options)
     wanted = [variable for variable in variables if variable.package]
     free = [variable.name for variable in variables if not variable.package]
     if campaign.backend.gems_vendor is None:

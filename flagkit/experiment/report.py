@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from flagkit.compare.evidence import certify
 from flagkit.compare.ranges import compare_rounds
 from flagkit.compare.tuninglines import decode_tuning
-from flagkit.errors import InputError, PluginError
+from flagkit.errors import InputError, PluginError, calling
 from flagkit.experiment.asrun import notes_of_run
 from flagkit.experiment.collect import collect
 from flagkit.experiment.excerpts import excerpt_of
@@ -180,8 +180,13 @@ def _switch_notes(
         facts.append({**_switch_facts(side / "measurements.jsonl"), **excerpt})
         if problem:
             yield Note(code="excerpt-failed", text=problem, side=name)
-    if any(facts):
-        yield from switch.prove(facts[0], facts[1])
+    if not any(facts):
+        return
+    try:
+        with calling("switch", switch.name, "prove"):
+            yield from list(switch.prove(facts[0], facts[1]))
+    except PluginError as error:  # the sides were measured and stand
+        yield Note(code="switch-failed", text=str(error))
 
 
 def _switch_facts(path: Path) -> Mapping[str, str]:

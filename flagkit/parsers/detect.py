@@ -63,7 +63,7 @@ def choose(
                 return parser
         known = ", ".join(sorted(parser.name for parser in parsers))
         raise UsageError(f"unknown parser {name!r}; known: {known}")
-    claiming = [parser for parser in parsers if parser.claims(head, path)]
+    claiming = [parser for parser in parsers if _claims(parser, head, path)]
     if len(claiming) > 1:
         names = ", ".join(sorted(parser.name for parser in claiming))
         raise InputError(
@@ -71,6 +71,14 @@ def choose(
             "say which with --parser NAME"
         )
     return claiming[0] if claiming else None
+
+
+def _claims(parser: LogParser, head: bytes, path: Path) -> bool:
+    """Whether *parser* claims the log. One that fails breaks only itself, so claims nothing."""
+    try:
+        return bool(parser.claims(head, path))
+    except Exception:
+        return False
 
 
 class Evidence:

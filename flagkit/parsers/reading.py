@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from flagkit.errors import InputError
+from flagkit.errors import InputError, calling
 from flagkit.model import Damaged, Note, Row, RunLog, number_rows
 from flagkit.parsers.detect import Evidence, choose
 from flagkit.parsers.regimes import Fallback, apply_fallbacks
@@ -46,7 +46,7 @@ def parse_file(path: str | Path, parser: LogParser) -> RunLog:
     path = Path(path)
     try:
         with _opened(path) as file:
-            return _collect(parser.parse(open_lines(file, _head(file)), str(path)), str(path))
+            return _parsed(parser, file, _head(file), path)
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
 
@@ -73,8 +73,11 @@ def _read(
         parser = _search(file, head, path, parsers, evidence)
         file.seek(len(head))
     if parser is None:
+        for one in parsers:  # it may be the log of one that fails on it
+            with calling("parser", one.name, "claims"):
+                one.claims(text, path)
         raise InputError(_not_a_log(path, text, head, parsers, evidence))
-    log = _collect(parser.parse(open_lines(file, head), str(path)), str(path))
+    log = _parsed(parser, file, head, path)
     if not log.seen and parser_name is None and len(head) == HEAD and file.seekable():
         # What the head holds may be no more than a logger's first line.
         file.seek(len(head))
@@ -82,9 +85,9 @@ def _read(
         later = _search(file, head, path, others, evidence)
         if later is not None:
             file.seek(len(head))
-            log = _collect(later.parse(open_lines(file, head), str(path)), str(path))
+            log = _parsed(later, file, head, path)
     if not log.seen:
-        if parser_name is not None and not parser.claims(text, path):
+        if parser_name is not None and choose(text, path, [parser]) is None:
             _refuse_parser(text, path, parser, parsers)
         raise InputError(_no_rows(path, parser, log.incomplete, evidence))
     return log
@@ -121,6 +124,11 @@ def _search(
         tail = window[-1024:]
     evidence.see(tail)
     return None
+
+
+def _parsed(parser: LogParser, file: IO[bytes], head: bytes, path: Path) -> RunLog:
+    with calling("parser", parser.name, "parse", passing=(OSError,)):
+        return _collect(parser.parse(open_lines(file, head), str(path)), str(path))
 
 
 def _collect(facts: Iterable[Row | Damaged | Note], source: str) -> RunLog:
@@ -174,7 +182,7 @@ def _refuse_parser(
     text: bytes, path: Path, parser: LogParser, parsers: Sequence[LogParser]
 ) -> None:
     """Say so if the log is for others than the *parser* that was asked for."""
-    names = sorted(one.name for one in parsers if one.claims(text, path))
+    names = sorted(one.name for one in parsers if choose(text, path, [one]))
     if names:
         what = "leave --parser out" if len(names) == 1 else "say which with --parser NAME"
         raise InputError(
