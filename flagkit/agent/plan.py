@@ -58,7 +58,7 @@ class PlanBook:
                 continue
             try:
                 recorded[str(line["node"]), int(line["call"])] = _recorded(line)
-            except (KeyError, TypeError, ValueError):
+            except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
                 continue
         return cls(recorded)
 

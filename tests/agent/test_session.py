@@ -142,6 +142,21 @@ def test_other_tensors_are_never_measured_as_if_equal() -> None:
     assert timer.plans == [None]
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        '"call":Infinity',
+        '"call":0,"regime":"x"',
+        '"call":0,"inputs":[1]',
+        '"call":0,"plan":{"warmup":Infinity,"unroll":1,"replays":1,"windows":1}',
+    ],
+)
+def test_lines_that_cannot_be_read_are_no_plans(tmp_path: Any, told: str) -> None:
+    line = f'{{"kind":"call","node":"n",{told}}}\n'
+    (tmp_path / "measurements.jsonl").write_text(line, encoding="utf-8")
+    assert PlanBook.load(tmp_path).advise("n", 0, "").flags == ("plan-missing",)
+
+
 def test_a_call_that_failed_on_the_before_side_had_no_other_inputs(tmp_path: Any) -> None:
     journal = FileJournal(tmp_path / "measurements.jsonl", lambda text: None)
     before = Session(AgentConfig(), journal, PlanBook(), make_timer=FixedTimer)
