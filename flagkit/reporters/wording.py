@@ -24,6 +24,9 @@ QUIET_NOTES = frozenset(
 )
 """Notes that tell without warning."""
 
+LONGEST_SIZE = 1000
+"""Characters of a size detail shown to people; JSON and CSV keep all."""
+
 DOUBTS = ("one-tick", "unsteady", "short-windows")
 """Flags that put a row's speedup in doubt, so that an end of a range has to tell them."""
 
@@ -241,7 +244,12 @@ def short_dtype(dtype: str) -> str:
 
 
 def numbered(size: str, occurrence: int) -> str:
-    """The size, with its number where the same size stands several times."""
+    """The size, with its number where the same size stands several times.
+
+    A benchmark that takes a list of a million numbers prints all of them as its size.
+    """
+    if len(size) > LONGEST_SIZE:
+        size = f"{size[:LONGEST_SIZE]}... ({len(size):,} characters)"
     return f"{size} ({occurrence + 1})" if occurrence else size
 
 

@@ -141,6 +141,22 @@ def test_a_table_set_by_columns_is_the_same(rows: list[tuple[str, str, str]]) ->
     assert aligned(columns, cells, indent="  ") == expected
 
 
+def test_an_endless_size_is_cut_where_people_read_it() -> None:
+    """A list of a million numbers is the size detail of one of FlagGems' benchmarks."""
+    size = f"[[{','.join(map(str, range(200_000)))}]]"
+    one = report("list", 1.0)
+    row = replace(one.pairs[0].before, key=replace(one.pairs[0].before.key, size_key=size))
+    one = replace(
+        one,
+        pairs=(Pair(before=row, after=row, rounds=(0.0,)),),
+        unpaired=(Unpaired(side="before", reason="failed", row=row),),
+    )
+    for reporter in (TerminalReporter(), MarkdownReporter()):
+        shown = reporter.render([one], {})
+        assert "1,288,894 characters" in shown and len(shown) < 20_000
+    assert size in json.dumps(json.loads(JsonReporter().render([one], {})))
+
+
 def test_json_of_one_and_of_several() -> None:
     one = json.loads(JsonReporter().render([report("a", 1.0)], {}))
     two = json.loads(JsonReporter().render([report("a", 1.0)] * 2, {"compact": True}))
