@@ -153,7 +153,7 @@ def test_an_endless_size_is_cut_where_people_read_it() -> None:
     )
     for reporter in (TerminalReporter(), MarkdownReporter()):
         shown = reporter.render([one], {})
-        assert "1,288,894 characters" in shown and len(shown) < 20_000
+        assert f"... ({len(size):,} characters)" in shown and len(shown) < 20_000
     assert size in json.dumps(json.loads(JsonReporter().render([one], {})))
 
 
