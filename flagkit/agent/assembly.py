@@ -42,6 +42,7 @@ class Assembly:
         self._backend: Backend | None = None
         self._switch: Switch | None = None
         self._stream: Any = None
+        self._timer: DeviceTimer | None = None
         self._journal = self._file("measurements.jsonl")
         self._tuning_file = self._file("tuning.jsonl")
         self.session = Session(
@@ -198,9 +199,14 @@ class Assembly:
         interface = self._interface()
         if interface is None or self._backend is None:
             return HostTimer()
+        if self._timer is None:
+            self._timer = self._device_timer(self._backend, interface)
+        return self._timer
+
+    def _device_timer(self, backend: Backend, interface: ModuleType) -> DeviceTimer:
         graph_class, reason = None, ""
         try:
-            graph_class = self._plugins.graph_class(self._backend.name, interface)
+            graph_class = self._plugins.graph_class(backend.name, interface)
         except Exception as error:
             reason = f"{type(error).__name__}: {error}"
             self.session.note("graph-class", reason)

@@ -63,8 +63,8 @@ class Timed:
 class Session:
     """Times calls for the benchmark and journals each one.
 
-    :param make_timer: gives the timer on first use, once the benchmark has imported what
-        its device needs.
+    :param make_timer: gives the timer of each call: a benchmark may import what its device
+        needs after some calls that do without.
     :param is_fatal: whether an exception says that the device is dead.
     :param plain_run: runs a call before it is measured and notes what it launched.
     :param check: keeps each call's outputs for the host, before anything is measured.
@@ -90,7 +90,6 @@ class Session:
         """Times a call as Triton does, in ms a sample, for a benchmark without its own timer."""
         self._plans = plans
         self._make_timer = make_timer
-        self._timer: Timer | None = None
         self._is_fatal = is_fatal
         self._plain_run = plain_run
         self._check = check
@@ -200,7 +199,7 @@ class Session:
 
         The last is the seconds of timing alone: what compiles or tunes does so in the run before.
         """
-        timer = self._the_timer()
+        timer = self._make_timer()
         generators = Generators(self.interface)
         state = generators.save()
         self._busy = True
@@ -243,11 +242,6 @@ class Session:
             {**line, **_facts(measurement), "inputs": asdict(inputs)}
             | {"seconds": round(time.monotonic() - started, 4)}
         )
-
-    def _the_timer(self) -> Timer:
-        if self._timer is None:
-            self._timer = self._make_timer()
-        return self._timer
 
     def _watched(self, call: str) -> list[str]:
         """Flag a call at which the switch's variables are not what the host set."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from types import ModuleType
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from flagkit.agent.assembly import Assembly
 from flagkit.agent.config import AgentConfig
 from flagkit.agent.plugin import AgentPlugin
+from flagkit.testing.fakes import cuda_like
 from flagkit_cuda import CudaBackend
 
 DEAD = "CUDA error: an illegal memory access was encountered"
@@ -51,3 +53,16 @@ def test_no_further_test_runs_on_a_device_that_died_between_calls() -> None:
     with pytest.raises(BaseException, match="illegal memory access"):
         body.throw(pytest.fail.Exception(f"err=<<<{DEAD}>>>"))
     assert item.session.shouldstop.startswith("the device is dead: RuntimeError: CUDA error")
+
+
+def test_a_benchmark_that_imports_torch_late_is_timed_on_its_device(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    interface, _ = cuda_like()
+    assembly = Assembly(AgentConfig())
+    assembly._backend = CudaBackend()
+    monkeypatch.setattr(CudaBackend, "device_interface", lambda self: interface)
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    assert assembly.session.time(lambda: None).measurement.regime.resolved == "host"
+    monkeypatch.setitem(sys.modules, "torch", ModuleType("torch"))
+    assert assembly.session.time(lambda: None).measurement.regime.resolved == "graph"
