@@ -77,6 +77,8 @@ class Assembly:
         self._tuning_file.start()
         if self.config.backend:
             self._backend = self._load("backend", self.config.backend)
+            if self._backend is None:
+                self.session.interface = ModuleType("no_device_interface")
         if self.config.switch:
             self._switch = self._load("switch", self.config.switch)
         sys.meta_path.insert(0, self._watcher)
@@ -181,9 +183,9 @@ class Assembly:
     def _interface(self) -> ModuleType | None:
         """The device's module, once the benchmark has loaded what it stands on.
 
-        A backend whose interface cannot be had gives an empty one: each call then falls
-        back to the benchmark's own timer and says why. The host's clock would measure
-        launches, not work.
+        A backend that failed to load or whose interface cannot be had gives an empty one:
+        each call then falls back to the benchmark's own timer and says why. The host's clock
+        would measure launches, not work.
         """
         if self.session.interface is None and self._backend is not None:
             if "torch" not in sys.modules:
@@ -197,16 +199,17 @@ class Assembly:
 
     def _make_timer(self) -> Timer:
         interface = self._interface()
-        if interface is None or self._backend is None:
+        if interface is None:
             return HostTimer()
         if self._timer is None:
-            self._timer = self._device_timer(self._backend, interface)
+            self._timer = self._device_timer(interface)
         return self._timer
 
-    def _device_timer(self, backend: Backend, interface: ModuleType) -> DeviceTimer:
+    def _device_timer(self, interface: ModuleType) -> DeviceTimer:
         graph_class, reason = None, ""
+        name = self._backend.name if self._backend else ""
         try:
-            graph_class = self._plugins.graph_class(backend.name, interface)
+            graph_class = self._plugins.graph_class(name, interface)
         except Exception as error:
             reason = f"{type(error).__name__}: {error}"
             self.session.note("graph-class", reason)

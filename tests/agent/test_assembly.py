@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from flagkit.agent.assembly import Assembly
-from flagkit.agent.config import AgentConfig
+from flagkit.agent.config import AgentConfig, Plugin
 from flagkit.agent.plugin import AgentPlugin
 from flagkit.testing.fakes import cuda_like
 from flagkit_cuda import CudaBackend
@@ -66,3 +66,14 @@ def test_a_benchmark_that_imports_torch_late_is_timed_on_its_device(
     assert assembly.session.time(lambda: None).measurement.regime.resolved == "host"
     monkeypatch.setitem(sys.modules, "torch", ModuleType("torch"))
     assert assembly.session.time(lambda: None).measurement.regime.resolved == "graph"
+
+
+def test_the_hosts_clock_does_not_stand_in_for_a_backend_that_failed_to_load() -> None:
+    assembly = Assembly(AgentConfig(backend=Plugin(name="acme", module="acme_is_not_here")))
+    assembly.start()
+    try:
+        measurement = assembly.session.time(lambda: None).measurement
+    finally:
+        assembly.close()
+    assert measurement.regime.resolved == "event"
+    assert "no_device_interface" in measurement.regime.fallback_reason
