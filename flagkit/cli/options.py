@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -131,10 +132,13 @@ def reporter_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def check_output(path: Path | None, force: bool) -> None:
-    """Refuse an output that exists, or whose folder does not, before anything is done."""
+    """Refuse an output that exists or cannot be made, before anything is done."""
     if path is None:
         return
     if path.exists() and not force:
         raise UsageError(f"{path} exists; choose another name, or overwrite it with --force")
-    if not path.absolute().parent.is_dir():
+    folder = path.absolute().parent
+    if not folder.is_dir():
         raise UsageError(f"{path}: its folder does not exist")
+    if not path.exists() and not os.access(folder, os.W_OK | os.X_OK):
+        raise UsageError(f"{path}: its folder cannot be written to; choose another place")

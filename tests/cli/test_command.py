@@ -141,6 +141,17 @@ def test_an_existing_output_is_refused(flagkit: Callable[..., Done], tmp_path: P
     assert "1 row" in out.read_text()
 
 
+def test_a_folder_that_cannot_be_written_to_is_told_before_anything_is_measured(
+    flagkit: Callable[..., Done], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    out = tmp_path / "out.csv"
+    asked = ("--switch", "aa", "--backend", "cpu", "--reporter", "csv", "-o", out)
+    refused = flagkit("ab", *asked, "--runs-dir", tmp_path / "runs")
+    assert refused.code == 2 and "out.csv: its folder cannot be written to" in refused.err
+    assert not (tmp_path / "runs").exists()
+
+
 def test_nothing_paired_is_never_no_change(flagkit: Callable[..., Done], tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text(TABLE)
     (tmp_path / "b.log").write_text(TABLE.replace("1024", "2048"))
