@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from flagkit.cli import COMMANDS, cli, one_line
+from flagkit.cli.options import check_output
+from flagkit.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -141,15 +143,13 @@ def test_an_existing_output_is_refused(flagkit: Callable[..., Done], tmp_path: P
     assert "1 row" in out.read_text()
 
 
-def test_a_folder_that_cannot_be_written_to_is_told_before_anything_is_measured(
-    flagkit: Callable[..., Done], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_folder_that_cannot_be_written_to_is_told_before_anything_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    check_output(tmp_path / "out.csv", force=False)
     monkeypatch.setattr("os.access", lambda path, mode: False)
-    out = tmp_path / "out.csv"
-    asked = ("--switch", "aa", "--backend", "cpu", "--reporter", "csv", "-o", out)
-    refused = flagkit("ab", *asked, "--runs-dir", tmp_path / "runs")
-    assert refused.code == 2 and "out.csv: its folder cannot be written to" in refused.err
-    assert not (tmp_path / "runs").exists()
+    with pytest.raises(UsageError, match="out.csv: its folder cannot be written to"):
+        check_output(tmp_path / "out.csv", force=False)
 
 
 def test_nothing_paired_is_never_no_change(flagkit: Callable[..., Done], tmp_path: Path) -> None:
