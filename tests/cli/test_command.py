@@ -148,7 +148,7 @@ def test_a_folder_that_cannot_be_written_to_is_told_before_anything_is_done(
 ) -> None:
     check_output(tmp_path / "out.csv", force=False)
     monkeypatch.setattr("os.access", lambda path, mode: False)
-    with pytest.raises(UsageError, match="out.csv: its folder cannot be written to"):
+    with pytest.raises(UsageError, match=r"out\.csv: its folder cannot be written to"):
         check_output(tmp_path / "out.csv", force=False)
 
 
