@@ -112,10 +112,19 @@ def _mixed(before: Row, after: Row) -> str:
             return f"{name} {one} against {other}"
     one, other = before.regime.label, after.regime.label
     if one != other and not _excused(before, after):
-        return f"{one} against {other}"
+        return f"{one} against {other}{_fallback(before, after)}"
     one, other = before.regime.protocol, after.regime.protocol
     if one and other and one != other:
         return f"protocol {one} against {other}"
+    return ""
+
+
+def _fallback(before: Row, after: Row) -> str:
+    """Why a side was timed otherwise than asked, where only one was."""
+    for side, row, other in (("before", before, after), ("after", after, before)):
+        regime = row.regime
+        if regime.fell_back and not other.regime.fell_back:
+            return f" ({': '.join(filter(None, (side, regime.phase, regime.fallback_reason)))})"
     return ""
 
 

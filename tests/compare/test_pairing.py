@@ -114,6 +114,11 @@ def test_an_unnumbered_log_is_numbered_in_its_order(make: Any) -> None:
         ({"mode": "kernel"}, {"mode": "operator"}, "mode kernel against operator"),
         ({"level": "core"}, {"level": "comprehensive"}, "level core against comprehensive"),
         ({}, {"resolved": "event", "cache": "cold"}, "graph/hot against event/cold"),
+        (
+            {},
+            {"resolved": "event", "cache": "cold", "fallback_reason": "no", "phase": "capture"},
+            "graph/hot against event/cold (after: capture: no)",
+        ),
         ({"protocol": "a 1"}, {"protocol": "a 2"}, "protocol a 1 against a 2"),
         ({}, {"resolved": "unknown"}, "graph/hot against unknown"),
         ({}, {"resolved": "foreign"}, "graph/hot against foreign"),
