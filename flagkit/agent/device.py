@@ -35,6 +35,7 @@ from flagkit.agent.outcomes import (
     measured,
     no_work,
     one_line,
+    only_refused,
 )
 from flagkit.agent.streams import test_stream
 from flagkit.agent.timing import Measurement, TimedCall, steady
@@ -259,9 +260,9 @@ class DeviceTimer:
             raise
         except Exception as exc:
             dead = next((each for each in chain(exc) if self._is_fatal(each)), None)
-            if dead is exc:
-                raise
-            if dead is not None:
+            if dead is not None and not only_refused(exc, self._interface):
+                if dead is exc:
+                    raise
                 raise dead from exc
             raise _NotPossibleError(name, f"{type(exc).__name__}: {exc}") from exc
 

@@ -12,6 +12,7 @@ from flagkit.agent import device as device_module
 from flagkit.agent.device import FALLBACK_MARK, DeviceTimer
 from flagkit.agent.graphs import find_graph_class
 from flagkit.agent.timing import TimedCall
+from flagkit.faults import mentions
 from flagkit.model import Plan
 from flagkit.testing.fakes import (
     CAPTURING,
@@ -375,6 +376,35 @@ def test_an_op_with_blanks_keeps_the_line_readable(any_rig: Rig) -> None:
     call = TimedCall(fn=any_rig.device.synchronize, op="two words\n", original_all=lambda: [1.0])
     any_rig.timer.measure(call, None)
     assert f"{FALLBACK_MARK} op=two_words phase=capture " in any_rig.lines[0]
+
+
+class OutOfMemoryError(FakeDeviceError):
+    """As torch's allocator raises; its class is the only one of that name."""
+
+
+@pytest.mark.parametrize("kind", [OutOfMemoryError, FakeDeviceError])
+def test_memory_that_a_graph_is_refused_is_a_reason_and_a_drivers_word_is_death(
+    any_rig: Rig, kind: type[Exception]
+) -> None:
+    def fn() -> None:
+        any_rig.device.kernel(5.0)
+        if any_rig.device.capture is not None:
+            raise kind("CUDA out of memory. Tried to allocate 40.00 GiB.")
+
+    timer = DeviceTimer(
+        any_rig.interface,
+        find_graph_class(any_rig.interface),
+        is_fatal=mentions,
+        emit=any_rig.lines.append,
+    )
+    call = TimedCall(fn=fn, op="gelu", original_all=lambda: [0.5])
+    if kind is FakeDeviceError:
+        with pytest.raises(FakeDeviceError, match="out of memory"):
+            timer.measure(call, None)
+        assert any_rig.lines == []
+    else:
+        assert timer.measure(call, None).regime.phase == "capture"
+        assert "reason=OutOfMemoryError: CUDA out of memory." in any_rig.lines[0]
 
 
 def test_a_dead_cause_behind_another_error_is_found() -> None:
