@@ -168,6 +168,13 @@ def test_a_tiny_kernel_is_never_taken_for_nothing(any_rig: Rig, launch_us: float
     assert got.status == "ok"
 
 
+def test_a_tiny_kernel_is_seen_in_the_plan_of_a_slow_one(any_rig: Rig) -> None:
+    any_rig.device.script.replay_us = 40.0
+    plan = any_rig.time(lambda: any_rig.device.kernel(9000.0)).plan
+    assert plan.unroll == 1
+    assert any_rig.time(lambda: any_rig.device.kernel(3.0), plan=plan).status == "ok"
+
+
 def test_emptiness_is_judged_on_a_replayed_plan_too(any_rig: Rig) -> None:
     plan = any_rig.time(lambda: any_rig.device.kernel(5.0)).plan
     assert any_rig.time(lambda: None, plan=plan).status == "no-device-work"
