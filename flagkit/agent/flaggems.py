@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from flagkit.agent.session import Label
@@ -40,7 +41,8 @@ class FlagGemsAdapter:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._serial = 0
-        self._patched: set[type] = set()
+        # Weak: a class that a test makes holds what its methods close over, inputs too.
+        self._patched: weakref.WeakSet[type] = weakref.WeakSet()
 
     def install(self) -> None:
         """Look through the loaded modules once the suite is collected. Idempotent."""

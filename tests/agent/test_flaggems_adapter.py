@@ -92,9 +92,14 @@ class BenchmarkResult:
 
 TESTS = '''
 import dataclasses
+import gc
+import sys
+import weakref
 import pytest
 import other
 from base import Benchmark, BenchmarkMetrics, BenchmarkResult
+
+made = []
 
 
 class Counted(Benchmark):
@@ -156,7 +161,15 @@ def test_inner(timer):
         def get_latency(self, shape):
             return timer((lambda: 1 / 0) if shape == 2 else (lambda: sum(range(200))))
 
+    made.append(weakref.ref(Inner))
     Inner("inner", [1, 2, 3]).run()
+
+
+@pytest.mark.inner
+def test_inner_is_gone():
+    sys.last_value = sys.last_exc = sys.last_traceback = None
+    gc.collect()
+    assert made[0]() is None
 
 
 @pytest.mark.scaled
@@ -278,6 +291,8 @@ def test_a_class_made_in_a_test_is_known_before_its_table(suite: Path, tmp_path:
         ("made.float16", '["inner",[1]]', "ok"),
         ("made.float16", '["inner",[2]]', "failed"),
     ]
+    tests = {t["node"].partition("::")[2]: t["outcome"] for t in lines(tmp_path / "before", "test")}
+    assert tests == {"test_inner": "failed", "test_inner_is_gone": "passed"}
 
 
 def test_the_after_side_replays_every_plan(suite: Path, tmp_path: Path) -> None:
