@@ -17,27 +17,34 @@ if TYPE_CHECKING:
 _SKIPS = ("skipif", "skip")
 
 
-def lift(items: Sequence[Any], guards: Sequence[StaleGuard]) -> tuple[list[str], list[str]]:
+def lift(
+    items: Sequence[Any], guards: Sequence[StaleGuard], left_out: Sequence[Any] = ()
+) -> tuple[list[str], list[str]]:
     """Take every stale mark off *items*: on the item itself, its class and its module.
 
     A mark shared through a class or module is hidden from the tests that it is stale for
     and stays for all others. Returns what was lifted and which guards were not found
-    although their file was collected, a line each.
+    although their file was collected, a line each. *left_out* are tests that do not run: of
+    a guard that is theirs nothing is said.
     """
     lifted: list[str] = []
     absent: list[str] = []
     for guard in guards:
         inside = [item for item in items if _file(item) == guard.file]
-        meant = [item for item in inside if not guard.test or _test(item) == guard.test]
+        meant = [item for item in inside if _meant(item, guard)]
         where = guard.file + (f"::{guard.test}" if guard.test else "")
         count = sum(_lift(item, guard.reason) for item in meant)
         if count:
             lifted.append(f"{where}: skip mark {guard.reason!r} lifted from {_tests(count)}")
-        elif inside:
+        elif inside and not any(_meant(item, guard) for item in left_out):
             absent.append(
                 f"{where}: no skip mark {guard.reason!r}; the backend's list is out of date"
             )
     return lifted, absent
+
+
+def _meant(item: Any, guard: StaleGuard) -> bool:
+    return _file(item) == guard.file and (not guard.test or _test(item) == guard.test)
 
 
 def _lift(item: Any, reason: str) -> bool:

@@ -75,6 +75,7 @@ class AgentPlugin:
         self.assembly = assembly
         self.session = assembly.session
         self._outcomes: dict[str, dict[str, Any]] = {}
+        self._deselected: list[pytest.Item] = []
 
     @pytest.fixture
     def flagkit_bench(self, request: pytest.FixtureRequest) -> Bench:
@@ -82,13 +83,17 @@ class AgentPlugin:
         own = (m.name for m in request.node.iter_markers() if m.name not in BUILTIN_MARKS)
         return Bench(self.session, next(own, request.node.name))
 
+    def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
+        """Tests of a file that do not run are no proof of what is not in it."""
+        self._deselected.extend(items)
+
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Lift the skip marks that are out of date for this backend."""
         guards = self.assembly.stale_guards()
         if not guards:
             return
-        lifted, absent = lift(items, guards)
+        lifted, absent = lift(items, guards, self._deselected)
         for text in lifted:
             self.session.note("guard-lifted", text)
         for text in absent:

@@ -165,6 +165,11 @@ TESTS = {
         @pytest.mark.fft
         def test_perf_fft():
             Benchmark("fft", lambda size: torch_musa.device.kernel(9.0)).run()
+
+
+        @pytest.mark.ifft
+        def test_perf_ifft():
+            Benchmark("ifft", lambda size: torch_musa.device.kernel(9.0)).run()
     """,
 }
 
@@ -194,7 +199,7 @@ def ab(flagkit: Callable[..., Done], tmp_path: Path) -> Callable[..., Done]:
     """``flagkit ab --backend musa`` with the second of two devices."""
     stack, gems, tools = tmp_path / "stack", tmp_path / "gems", tmp_path / "tools"
     write(stack, STACK)
-    marks = ["softmax", "alias", "waiting", "dying", "fft"]
+    marks = ["softmax", "alias", "waiting", "dying", "fft", "ifft"]
     ini = "[pytest]\nmarkers =\n" + "".join(f"    {mark}: made\n" for mark in marks)
     options = """
         def pytest_addoption(parser):
@@ -229,7 +234,7 @@ def loaded(tmp_path: Path, name: str) -> Any:
 
 
 def test_each_kind_of_row_ends_as_it_has_to(ab: Callable[..., Done], tmp_path: Path) -> None:
-    done = ab("dying:made softmax:made alias:made waiting:made fft")
+    done = ab("dying:made softmax:made alias:made waiting:made fft ifft:fft")
     reports = {each["label"]: each for each in loaded(tmp_path, "report.json")["reports"]}
     assert {label: [r["regime"] for r in each["rows"]] for label, each in reports.items()} == {
         "dying": ["graph/hot"],
@@ -237,6 +242,7 @@ def test_each_kind_of_row_ends_as_it_has_to(ab: Callable[..., Done], tmp_path: P
         "alias": [],
         "waiting": ["event/cold", "event/cold"],
         "fft": ["graph/hot", "graph/hot"],
+        "ifft": ["graph/hot", "graph/hot"],
     }, done.err
     assert {each["reason"] for each in reports["alias"]["unpaired"]} == {"no-device-work"}
     (before, after) = reports["dying"]["unpaired"]
@@ -244,6 +250,7 @@ def test_each_kind_of_row_ends_as_it_has_to(ab: Callable[..., Done], tmp_path: P
     assert "unspecified launch failure" in before["detail"]
     notes = {note["code"]: note["text"] for note in reports["fft"]["notes"]}
     assert notes["guard-lifted"].startswith("test_fft.py::test_perf_fft: skip mark")
+    assert not any(note["code"].startswith("guard-") for note in reports["ifft"]["notes"])
     (log,) = tmp_path.glob("runs/*/waiting/before/run.log")
     assert "BENCHMARK_DIRECT_NO_CUDAGRAPH op=waiting phase=" in log.read_text(encoding="utf-8")
 
