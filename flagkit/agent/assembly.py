@@ -98,7 +98,11 @@ class Assembly:
             return ()
         if getattr(gems, "vendor_name", None) != self._backend.gems_vendor:
             return ()
-        return self._backend.stale_guards()
+        try:
+            return tuple(self._backend.stale_guards())
+        except Exception as error:
+            self.session.note("backend-failed", f"stale_guards() raised {told(error)}")
+            return ()
 
     def collected(self) -> None:
         """The suite is imported: hook FlagGems' classes, ask the switch what it sees."""
@@ -193,7 +197,7 @@ class Assembly:
             try:
                 self.session.interface = self._backend.device_interface()
             except Exception as error:
-                self.session.note("device-interface", f"{type(error).__name__}: {error}")
+                self.session.note("device-interface", f"no device interface: {told(error)}")
                 self.session.interface = ModuleType("no_device_interface")
         return self.session.interface
 
@@ -206,13 +210,12 @@ class Assembly:
         return self._timer
 
     def _device_timer(self, interface: ModuleType) -> DeviceTimer:
-        graph_class, reason = None, ""
+        graph_class = None
         name = self._backend.name if self._backend else ""
         try:
             graph_class = self._plugins.graph_class(name, interface)
         except Exception as error:
-            reason = f"{type(error).__name__}: {error}"
-            self.session.note("graph-class", reason)
+            self.session.note("graph-class", f"no graph class: {told(error)}")
         return DeviceTimer(
             interface,
             graph_class,
@@ -222,7 +225,11 @@ class Assembly:
         )
 
     def _is_fatal(self, error: BaseException) -> bool:
-        return self._backend is not None and self._backend.is_fatal(error)
+        try:
+            return self._backend is not None and bool(self._backend.is_fatal(error))
+        except Exception as again:  # the error that it was asked of is the one to be journalled
+            self.session.note("backend-failed", f"is_fatal() raised {told(again)}")
+            return False
 
     def _device(self, when: str) -> None:
         interface = self._interface()

@@ -60,7 +60,8 @@ class Campaign:
         self._base = sides.started_elsewhere(base)
         self.answers: dict[Path, Availability] = {}
         with errors.calling("backend", request.backend, "environ"):
-            self._device = dict(self.backend.environ(request.device))
+            self._device = {**self.backend.environ(request.device)}
+            _check_texts(self._device, str)
         target = Target(
             python=request.python, device=request.device, environ={**self._base, **self._device}
         )
@@ -69,6 +70,8 @@ class Campaign:
                 side: self.switch.setup(arm, self.backend, request.switch_options, target)
                 for side, arm in zip(SIDES, self.switch.arms, strict=True)
             }
+            for arm in self.arms.values():
+                _check_texts(arm.env, (str, type(None)))
 
     def operators(self, *, required: bool = True) -> tuple[Operator, ...]:
         """Where each operator's benchmark is.
@@ -282,6 +285,13 @@ def _nowhere(op: str) -> BenchTarget:
     root = Path("GEMS_ROOT")
     path = root / "benchmark" / f"test_{op}.py"
     return BenchTarget(op=op, path=path, args=("-m", op), cwd=root, in_package=False)
+
+
+def _check_texts(environ: Mapping[str, Any], allowed: type | tuple[type, ...]) -> None:
+    """A variable's value is text; anything else would fail far from here."""
+    for name, value in environ.items():
+        if not isinstance(value, allowed):
+            raise TypeError(f"the value of {name} is {value!r}, which is no text")
 
 
 def _tuners(registry: Registry) -> tuple[list[dict[str, str]], list[str]]:

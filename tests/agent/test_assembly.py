@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,6 +14,9 @@ from flagkit.agent.config import AgentConfig, Plugin
 from flagkit.agent.plugin import AgentPlugin
 from flagkit.testing.fakes import cuda_like
 from flagkit_cuda import CudaBackend
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 DEAD = "CUDA error: an illegal memory access was encountered"
 
@@ -77,3 +81,33 @@ def test_the_hosts_clock_does_not_stand_in_for_a_backend_that_failed_to_load() -
         assembly.close()
     assert measurement.regime.resolved == "event"
     assert "no_device_interface" in measurement.regime.fallback_reason
+
+
+def test_a_backend_that_fails_hides_no_error_of_the_benchmark(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assembly = Assembly(AgentConfig(directory=tmp_path))
+    assembly._backend = CudaBackend()
+
+    def broken(*given: object) -> Any:
+        raise TypeError("of the backend")
+
+    monkeypatch.setattr(CudaBackend, "is_fatal", broken)
+    monkeypatch.setattr(CudaBackend, "stale_guards", broken)
+    gems: Any = ModuleType("flag_gems")
+    gems.vendor_name = CudaBackend.gems_vendor
+    monkeypatch.setitem(sys.modules, "flag_gems", gems)
+    assert assembly.stale_guards() == ()
+
+    def call() -> None:
+        raise ValueError("of the benchmark")
+
+    with pytest.raises(ValueError, match="of the benchmark"):
+        assembly.session.time(call)
+    assembly.close()
+    text = (tmp_path / "measurements.jsonl").read_text()
+    lines = [json.loads(one) for one in text.splitlines()]
+    notes = [line["text"] for line in lines if line.get("code") == "backend-failed"]
+    assert [note.split("()")[0] for note in notes] == ["stale_guards", "is_fatal"]
+    (journalled,) = [line for line in lines if line["kind"] == "call"]
+    assert journalled["reason"] == "ValueError: of the benchmark"

@@ -18,7 +18,7 @@ class Switch:
     name, summary, arms, control = "boom", "made for a test", ("off", "on"), False
     def setup(self, arm, backend, options, target):
         {setup}
-        return ArmSetup(env={{"BOOM": arm}})
+        return ArmSetup(env={{"BOOM": {value}}})
     def variables(self, backend, options): return ()
     def observe(self): return {{"seen": "yes"}}
     def prove(self, before, after):
@@ -57,6 +57,10 @@ SUCCESS               0.010000            0.010000               1.000          
 """
 
 
+def switch(setup: str = "pass", prove: str = "return ()", value: str = "arm") -> str:
+    return SWITCH.format(setup=setup, prove=prove, value=value)
+
+
 def flagkit(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}
     command = [sys.executable, "-m", "flagkit", *args]
@@ -89,15 +93,21 @@ def logs(tmp_path: Path) -> tuple[str, str]:
 
 
 def test_a_switch_that_raises_before_the_run(tmp_path: Path) -> None:
-    install(tmp_path, "switches", SWITCH.format(setup=RAISE, prove="return ()"))
+    install(tmp_path, "switches", switch(setup=RAISE))
     done = flagkit(tmp_path, "ab", "--switch", "boom", "--backend", "cpu", "--ops", "exp")
     assert "switch 'boom' failed: setup() raised KeyError: 'x'" in one_line(done)
     assert not (tmp_path / "runs").exists()
 
 
+def test_a_value_of_a_variable_that_is_no_text(tmp_path: Path) -> None:
+    install(tmp_path, "switches", switch(value="1"))
+    done = flagkit(tmp_path, "ab", "--switch", "boom", "--backend", "cpu", "--ops", "exp")
+    assert "setup() raised TypeError: the value of BOOM is 1, which is no text" in one_line(done)
+
+
 def test_a_switch_that_cannot_judge_what_was_measured(tmp_path: Path) -> None:
     pytest.importorskip("numpy")
-    install(tmp_path, "switches", SWITCH.format(setup="pass", prove=RAISE))
+    install(tmp_path, "switches", switch(prove=RAISE))
     done = flagkit(tmp_path, "ab", "--switch", "boom", "--backend", "cpu", "--ops", "exp add")
     assert done.returncode == 0, done.stderr
     said = "! switch 'boom' failed: prove() raised KeyError: 'x'"
