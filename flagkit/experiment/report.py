@@ -43,7 +43,8 @@ def report_operator(
     sides: list[tuple[Path, Path]] = list(rundir.rounds(label))
     if not sides:
         raise InputError(f"{rundir.root}: operator {label!r} has no round that finished")
-    notes = list(notes_of_run(_campaign(rundir), sides, label))
+    campaign = _campaign(rundir)
+    notes = [*verify_notes(campaign), *notes_of_run(campaign, sides, label)]
     for round_, (before_dir, after_dir) in enumerate(sides, 1):
         before, after = collect(before_dir, registry), collect(after_dir, registry)
         before, after, certificate = certified(before_dir, after_dir, before, after)
@@ -78,6 +79,15 @@ def _campaign(rundir: RunDir) -> dict[str, Any]:
         return rundir.campaign()
     except InputError:
         return {}  # what was found before is not known; what ran is compared all the same
+
+
+def verify_notes(campaign: Mapping[str, Any]) -> Iterator[Note]:
+    """That the check was left out without which a switch that nobody reads goes unnoticed."""
+    request = campaign.get("request")
+    left_out = isinstance(request, dict) and request.get("verify") is False
+    if left_out and not campaign.get("control"):
+        text = "nothing checked that what is installed reads the switch's variables (--no-verify)"
+        yield Note(code="unverified", text=text)
 
 
 def switch_kept(log: RunLog) -> RunLog:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from flagkit.experiment.report import proof_notes
+from flagkit.experiment.report import proof_notes, verify_notes
 from flagkit.model import Note
 
 
@@ -48,3 +48,13 @@ class _Nothing:
 
     def notes(self) -> tuple[Note, ...]:
         return ()
+
+
+@pytest.mark.parametrize(
+    ("verify", "control", "codes"),
+    [(False, False, ["unverified"]), (False, True, []), (True, False, [])],
+)
+def test_a_check_that_was_left_out_is_told(verify: bool, control: bool, codes: list[str]) -> None:
+    campaign = {"request": {"verify": verify}, "control": control}
+    assert [note.code for note in verify_notes(campaign)] == codes
+    assert list(verify_notes({})) == []
