@@ -8,6 +8,7 @@ their regime is ``foreign``.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
     from flagkit.plugins import Registry
 
 LOG, JOURNAL = "run.log", "measurements.jsonl"
+
+MOST_REFUSAL = 1 << 14
+"""Bytes of a log within which pytest refuses its arguments: it does so at once."""
+
+_REFUSAL = re.compile(r"^(?:(?:\S+ -m )?\S*pytest\S*|__main__\.py): error: (?P<what>.+)$", re.MULTILINE)
 
 
 def collect(directory: Path, registry: Registry) -> RunLog:
@@ -82,5 +88,16 @@ def _key(row: Row) -> tuple[str, str, str]:
 
 
 def _nothing(log: RunLog, directory: Path) -> str:
-    reason = "; ".join(log.incomplete) or "it printed no table and timed nothing"
+    reasons = [*log.incomplete, *_refused(directory / LOG)]
+    reason = "; ".join(reasons) or "it printed no table and timed nothing"
     return f"the benchmark gave no rows: {reason}; see {directory / LOG}"
+
+
+def _refused(log: Path) -> list[str]:
+    """What pytest says of arguments that it does not take, where it began no session."""
+    if not log.is_file():
+        return []
+    with log.open("rb") as stream:
+        head = stream.read(MOST_REFUSAL).decode("utf-8", "replace")
+    said = _REFUSAL.search(head)
+    return [said["what"].strip()[:300]] if said and "test session starts" not in head else []

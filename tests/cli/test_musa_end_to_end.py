@@ -205,8 +205,8 @@ def ab(flagkit: Callable[..., Done], tmp_path: Path) -> Callable[..., Done]:
         def pytest_addoption(parser):
             for name in ("--level", "--mode"):
                 parser.addoption(name)
-            for name in ("--metrics", "--dtypes"):
-                parser.addoption(name, action="append")
+            parser.addoption("--metrics", action="append")
+            parser.addoption("--dtypes", action="append", choices=["float16"])
     """
     write(gems, {"pytest.ini": ini, "benchmark/base.py": BASE, "benchmark/conftest.py": options})
     write(gems / "benchmark", TESTS)
@@ -216,10 +216,10 @@ def ab(flagkit: Callable[..., Done], tmp_path: Path) -> Callable[..., Done]:
     tool.chmod(0o755)
     path = os.pathsep.join([str(stack), *filter(None, [os.environ.get("PYTHONPATH")])])
 
-    def run(ops: str, vendor: str = "mthreads") -> Done:
+    def run(ops: str, *args: str, vendor: str = "mthreads") -> Done:
         return flagkit(
             *("ab", "--backend", "musa", "--switch", "aa", "--device", "1"),
-            *("--gems-root", gems, "--ops", ops),
+            *("--gems-root", gems, "--ops", ops, *args),
             PYTHONPATH=path,
             PATH=os.pathsep.join([str(tools), os.environ.get("PATH", "")]),
             MADE_VENDOR=vendor,
@@ -279,3 +279,9 @@ def test_a_guard_stays_where_flaggems_runs_for_another_vendor(
     done = ab("fft", vendor="nvidia")
     assert done.code != 0
     assert "CUDA is not available" in done.err + done.out
+
+
+def test_what_the_benchmark_does_not_take_is_said(ab: Callable[..., Done]) -> None:
+    done = ab("fft", "--dtype", "float99")
+    assert done.code == 1
+    assert "argument --dtypes: invalid choice: 'float99'" in done.err
