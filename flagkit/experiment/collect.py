@@ -28,7 +28,9 @@ LOG, JOURNAL = "run.log", "measurements.jsonl"
 MOST_REFUSAL = 1 << 14
 """Bytes of a log within which pytest refuses its arguments: it does so at once."""
 
-_REFUSAL = re.compile(r"^(?:(?:\S+ -m )?\S*pytest\S*|__main__\.py): error: (?P<what>.+)$", re.MULTILINE)
+_REFUSAL = re.compile(
+    r"^(?:(?:\S+ -m )?\S*pytest\S*|__main__\.py): error: (?P<what>.+)$", re.MULTILINE
+)
 
 
 def collect(directory: Path, registry: Registry) -> RunLog:
