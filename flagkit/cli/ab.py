@@ -169,7 +169,7 @@ def _measure(
     if own:
         if len(result.reports) > 1:
             click.echo("\n".join(closing(result.reports)))
-    elif result.reports:
+    elif len(result.reports) > len(result.failed):
         deliver(result.reports, reporter, options, given["output"])
     return exit_code(result.reports, given["fail_on"], failed=bool(result.failed))
 

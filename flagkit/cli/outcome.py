@@ -80,7 +80,7 @@ def exit_code(
         return 1
     failed = failed or any(report.incomplete or _failed_rows(report) for report in reports)
     if not any(report.pairs for report in reports):
-        if failed and not reports:
+        if failed and not any(report.unpaired for report in reports):
             return 1
         raise NothingPairedError(
             "nothing was paired, so there is no range: see the rows listed as unpaired"

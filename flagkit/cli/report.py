@@ -26,6 +26,6 @@ def command(ctx: click.Context, /, **given: Any) -> int:
     reports, failed = report_campaign(RunDir.open(given["run_dir"]), found)
     for op, problem in failed.items():
         click.echo(f"flagkit: {one_line(op)}: {one_line(problem)}", err=True)
-    if reports:
+    if len(reports) > len(failed):
         deliver(reports, reporter, belonging(reporter.name, given), given["output"])
     return exit_code(reports, given["fail_on"], failed=bool(failed))

@@ -18,7 +18,7 @@ from flagkit.experiment.remeasured import tuning_notes
 from flagkit.experiment.rundir import write_text
 from flagkit.experiment.verify import seal
 from flagkit.jsonl import read_lines
-from flagkit.model import SIDES, Note
+from flagkit.model import SIDES, Note, RangeReport
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from flagkit.compare.evidence import CertificateSummary
     from flagkit.experiment.rundir import RunDir
     from flagkit.interfaces import Switch
-    from flagkit.model import RangeReport, RunLog
+    from flagkit.model import RunLog
     from flagkit.plugins import Registry
 
 
@@ -225,7 +225,13 @@ def report_campaign(rundir: RunDir, registry: Registry) -> tuple[list[RangeRepor
             reports.append(report_operator(rundir, label, registry, switch))
         except InputError as error:
             failed[label] = str(error)
+            reports.append(empty_report(rundir, label, failed[label]))
     return reports, failed
+
+
+def empty_report(rundir: RunDir, label: str, problem: str) -> RangeReport:
+    """What stands for an operator that could not be compared, so that no report leaves it out."""
+    return RangeReport(label=label, incomplete=(problem.replace(f"{rundir.root}/", ""),))
 
 
 def _plan(campaign: Mapping[str, Any]) -> list[dict[str, Any]]:

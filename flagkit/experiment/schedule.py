@@ -15,7 +15,7 @@ from flagkit.experiment.harness import copy_harness
 from flagkit.experiment.process import run_child
 from flagkit.experiment.progress import RowCounter
 from flagkit.experiment.remeasured import tuned_on_device
-from flagkit.experiment.report import report_operator
+from flagkit.experiment.report import empty_report, report_operator
 from flagkit.experiment.request import steps
 from flagkit.experiment.resuming import environments
 from flagkit.experiment.rundir import CAMPAIGN, RECEIPT, write_json, write_text
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What a campaign came to. ``failed`` maps operators to what went wrong."""
+    """What a campaign came to: a report an operator, and those that ``failed`` with the reason."""
 
     reports: tuple[RangeReport, ...]
     failed: dict[str, str]
@@ -96,6 +96,7 @@ def run(
             report = report_operator(rundir, operator.label, campaign.registry, campaign.switch)
         except errors.FlagkitError as error:
             failed[operator.label] = str(error)
+            reports.append(empty_report(rundir, operator.label, str(error)))
             progress.failed(operator.label, str(error))
         else:
             reports.append(report)

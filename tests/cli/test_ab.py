@@ -63,14 +63,23 @@ def test_record_replay_pair_range(ab: Callable[..., Done], tmp_path: Path) -> No
     assert "2 rows paired, speedup" in (run / "campaign.log").read_text()
 
 
-def test_a_failing_operator_does_not_stop_the_next(ab: Callable[..., Done], tmp_path: Path) -> None:
+def test_a_failing_operator_does_not_stop_the_next(
+    ab: Callable[..., Done], flagkit: Callable[..., Done], tmp_path: Path
+) -> None:
     done = ab("raising silent other")
     assert done.code == 1
     found = {r["label"]: r for r in report(only_run(tmp_path))["reports"]}
-    assert set(found) == {"raising", "other"}
+    assert list(found) == ["raising", "silent", "other"]
     assert [row["size_key"] for row in found["raising"]["rows"]] == ["[1]", "[2]"]
     assert "out of shared memory" in json.dumps(found["raising"]["incomplete"])
     assert "silent" in done.err and "no rows" in done.err
+    (problem,) = found["silent"]["incomplete"]
+    assert problem.startswith("silent/before: the benchmark gave no rows")
+    assert "silent" in done.out.split("remarks")[-1] and "incomplete" in done.out
+    run = only_run(tmp_path)
+    assert "### silent: nothing paired" in (run / "report.md").read_text()
+    again = flagkit("report", run, "--fail-on", "incomplete")
+    assert again.code == 4 and "silent" in again.out
 
 
 def test_a_hang_is_ended_and_its_rows_kept(ab: Callable[..., Done], tmp_path: Path) -> None:
