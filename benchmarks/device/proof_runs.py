@@ -70,8 +70,12 @@ class Part:
         return code, said
 
     def ab(self, name: str, *args: object, **environ: str) -> tuple[int, str, Path]:
-        """``flagkit ab`` on the device into a folder of its own: code, output, run directory."""
+        """``flagkit ab`` on the device into a folder of its own: code, output, run directory.
+
+        A run that was cut there before is resumed.
+        """
         runs = self.work / f"{self.name}-{name}"
+        begun = sorted(runs.iterdir()) if runs.is_dir() else []
         options = (
             "--backend",
             self.given.backend,
@@ -80,7 +84,8 @@ class Part:
             "--timeout",
             f"{self.limit:.0f}",
         )
-        code, said = self.flagkit("ab", *options, *args, **environ)
+        asked = ("--resume", begun[0]) if begun else (*options, *args)
+        code, said = self.flagkit("ab", *asked, **environ)
         found = sorted(runs.iterdir()) if runs.is_dir() else []
         if found:
             self.keep(found[0], name)
@@ -138,9 +143,15 @@ def run_parts(
     given.out.mkdir(parents=True, exist_ok=True)
     ends = time.monotonic() + given.limit
     done = []
-    with tempfile.TemporaryDirectory(prefix="flagkit-proof-") as work:
+    with contextlib.ExitStack() as stack:
+        if given.work is None:
+            made = stack.enter_context(tempfile.TemporaryDirectory(prefix="flagkit-proof-"))
+            work = Path(made)
+        else:
+            work = given.work.absolute()
+            work.mkdir(parents=True, exist_ok=True)
         for name in given.parts.split(","):
-            done.append(run_part(name, parts[name], given, Path(work), ends - time.monotonic()))
+            done.append(run_part(name, parts[name], given, work, ends - time.monotonic()))
             print(f"{name}: done, {ends - time.monotonic():.0f} s left", flush=True)
     shown = [table for part in done for table in (*part.tables, "")]
     failed = False

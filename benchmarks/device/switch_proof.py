@@ -235,6 +235,7 @@ def main() -> None:
     arguments.add_argument("--backend", default="cuda")
     arguments.add_argument("--parts", default=",".join(PARTS))
     arguments.add_argument("--limit", type=float, default=350, help="seconds for all parts")
+    arguments.add_argument("--work", type=Path, help="keep run directories here, and resume them")
     given = arguments.parse_args()
     given.out = given.out.absolute()
     given.gems_root = given.gems_root.absolute()

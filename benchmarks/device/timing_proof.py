@@ -14,8 +14,9 @@ FlagGems has to be importable: put ``DIR/src`` on PYTHONPATH. Checks are printed
 kept as OUT/summary.txt. Exit 1 where one failed.
 
 Seconds on one H200, about: one and two 400 each, a kernel part 220, a cudagraph part 80,
-views 65, effect 90, core 60, comprehensive 60. comprehensive_var_mean takes 420: one of FlagGems'
-kernels compiles for 179 s on either side.
+views 45, effect 100, core and comprehensive 60 each. comprehensive_var_mean takes 420 to 600: one of
+FlagGems' kernels compiles for 180 to 250 s on either side. With ``--work DIR`` a second call goes on
+where the first one was cut.
 """
 
 from __future__ import annotations
@@ -240,6 +241,7 @@ def main() -> None:
     arguments.add_argument("--backend", default="cuda")
     arguments.add_argument("--parts", default="views,effect,core,comprehensive,one,two")
     arguments.add_argument("--limit", type=float, default=590, help="seconds for all parts")
+    arguments.add_argument("--work", type=Path, help="keep run directories here, and resume them")
     given = arguments.parse_args()
     given.out, given.gems_root = given.out.absolute(), given.gems_root.absolute()
     run_parts(PARTS, given)
