@@ -112,7 +112,8 @@ def part_half(half: str) -> Callable[[Part], None]:
         part.check(not report["unpaired"], f"{half}: unpaired", len(report["unpaired"]))
         equal, of = equal_digests(run / half)
         part.check(equal, f"{half}: equal input digests", of)
-        sides = [run / half / name for name in ("before", "before.replayed", "after")]
+        names = [f"{side}{again}" for side in ("before", "after") for again in ("", ".replayed")]
+        sides = [run / half / name for name in names]
         sides = [side for side in sides if side.is_dir()]
         for what, of in (("timing", timing), ("the tests", tests)):
             took = {side.name: round(of(side), 1) for side in sides}

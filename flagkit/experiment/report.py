@@ -14,7 +14,7 @@ from flagkit.experiment.collect import collect
 from flagkit.experiment.excerpts import excerpt_of
 from flagkit.experiment.kernelproof import KernelProof, prove
 from flagkit.experiment.outputs import check_outputs
-from flagkit.experiment.remeasured import tuning_notes
+from flagkit.experiment.remeasured import as_decided, tuning_notes
 from flagkit.experiment.rundir import write_text
 from flagkit.experiment.verify import seal
 from flagkit.jsonl import read_lines
@@ -109,7 +109,7 @@ def _tuning(side: Path) -> list[Any]:
     if not path.is_file():
         return []
     with path.open("rb") as file:
-        return decode_tuning(file)
+        return as_decided(side, decode_tuning(file))
 
 
 def certified(

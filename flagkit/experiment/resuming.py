@@ -124,14 +124,15 @@ def _since_sealed(rundir: RunDir) -> list[str]:
 
 
 def unfinished(rundir: RunDir, operators: Sequence[Operator], rounds: int) -> bool:
-    """Whether a process is left to run, a before side's that replays itself included."""
+    """Whether a process is left to run, a side's that tuned and is run again included."""
     labels = [operator.label for operator in operators]
     planned = [step for label in labels for step in steps(label, rounds)]
     return any(
         not _finished(rundir.side(step.label, step.side, step.round)) for step in planned
     ) or any(
-        tuned_on_device(rundir.side(label, SIDES[0])) and not _finished(rundir.replayed(label))
+        tuned_on_device(rundir.side(label, side)) and not _finished(rundir.replayed(label, side))
         for label in labels
+        for side in SIDES
     )
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from flagkit.model import Side
 
 CAMPAIGN, RECEIPT = "campaign.json", "receipt.json"
-REPLAYED = "before.replayed"
+REPLAYED, RECORD = "replayed", "record"
 _TAKEN = ("harness", CAMPAIGN, RECEIPT, "campaign.log", "report.json", "report.md")
 _SAFE = re.compile(r"[^A-Za-z0-9_.+@-]+")
 
@@ -130,17 +130,17 @@ class RunDir:
         directory = whole if single else self.side(label, side, round_)
         return PlannedSide(label=label, side=side, round=round_, directory=directory)
 
-    def replayed(self, label: str) -> Path:
-        """Where the before side replays its own record (``flagkit.experiment.remeasured``)."""
-        return self.root / folder_name(label) / REPLAYED
+    def replayed(self, label: str, side: Side) -> Path:
+        """Where a side that tuned is run again (``flagkit.experiment.remeasured``)."""
+        return self.root / folder_name(label) / f"{side}.{REPLAYED}"
 
     def processes(self) -> tuple[PlannedSide, ...]:
-        """The plan, and what was run in addition to it: before sides that replay themselves."""
+        """The plan, and what was run in addition to it: sides that tuned, run again."""
         found = []
         for step in self.planned():
             found.append(step)
-            again = step.directory.with_name(REPLAYED)
-            if (step.side, step.round) == (SIDES[0], 1) and again.is_dir():
+            again = step.directory.with_name(f"{step.side}.{REPLAYED}")
+            if step.round == 1 and again.is_dir():
                 found.append(replace(step, directory=again))
         return tuple(found)
 
@@ -151,9 +151,12 @@ class RunDir:
             if not (before.is_dir() and after.is_dir()):
                 return
             if all((path / RECEIPT).is_file() for path in (before, after)):
-                again = self.replayed(label)
-                if round_ == 1 and (again / RECEIPT).is_file():
-                    before = again
+                if round_ == 1:
+                    again = [self.replayed(label, side) for side in SIDES]
+                    if (again[0] / RECEIPT).is_file():
+                        before = again[0]
+                    if (again[1] / RECEIPT).is_file():
+                        after = again[1]
                 yield before, after
 
 

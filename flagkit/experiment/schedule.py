@@ -14,12 +14,13 @@ from flagkit.experiment.excerpts import take_excerpt
 from flagkit.experiment.harness import copy_harness
 from flagkit.experiment.process import run_child
 from flagkit.experiment.progress import RowCounter
-from flagkit.experiment.remeasured import tuned_on_device
+from flagkit.experiment.remeasured import complete_record, tuned_on_device
 from flagkit.experiment.report import empty_report, report_operator
 from flagkit.experiment.request import steps
 from flagkit.experiment.resuming import environments
 from flagkit.experiment.rundir import CAMPAIGN, RECEIPT, write_json, write_text
 from flagkit.experiment.suitesums import SUITE, suite_sums
+from flagkit.model import SIDES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -111,22 +112,33 @@ def _run_operator(
     progress: Progress,
     differs: Sequence[str],
 ) -> None:
-    recorded = rundir.side(operator.label, "before")
-    again = rundir.replayed(operator.label)
-    anew = not (recorded / RECEIPT).is_file()  # what replayed another record is no partner
+    label = operator.label
+    recorded = record = rundir.side(label, SIDES[0])
+    anew = not (recorded / RECEIPT).is_file()
+    # What replayed another record is no partner.
+    fresh = dict.fromkeys(SIDES, anew)
 
-    def run_one(step: Step, directory: Path, replay: Path | None, called: str = "") -> None:
-        if not anew and (directory / RECEIPT).is_file():
-            return
+    def run_one(step: Step, directory: Path, replay: Path | None, called: str = "") -> bool:
+        if not fresh[step.side] and (directory / RECEIPT).is_file():
+            return False
         spec = campaign.spec(operator, step, directory, rundir.harness)
-        label = operator.label
         run_side(campaign, spec, replay, progress, label=label, called=called, differs=differs)
+        return True
 
-    for step in steps(operator.label, campaign.request.rounds):
-        directory = rundir.side(operator.label, step.side, step.round)
-        run_one(step, directory, None if directory == recorded else recorded)
-        if directory == recorded and tuned_on_device(recorded):
-            run_one(step, again, recorded, "before, replaying")
+    for step in steps(label, campaign.request.rounds):
+        directory = rundir.side(label, step.side, step.round)
+        replay = record if step.side == SIDES[1] else recorded
+        ran = run_one(step, directory, None if directory == recorded else replay)
+        if step.round > 1:
+            continue
+        fresh[step.side] |= ran
+        again = rundir.replayed(label, step.side)
+        if tuned_on_device(directory):
+            if step.side == SIDES[1]:
+                record = complete_record(recorded, directory)
+            run_one(step, again, record, f"{step.side}, replaying")
+        elif ran:
+            _put_aside(again)
 
 
 def run_side(
@@ -191,15 +203,23 @@ def check_differences(
 
 def _make(directory: Path) -> None:
     """Make a side's directory; what an unfinished run left there is put aside, not lost."""
+    _put_aside(directory)
     try:
-        if directory.exists():
-            nth = 1
-            while (aside := directory.with_name(f"{directory.name}.unfinished-{nth}")).exists():
-                nth += 1
-            directory.rename(aside)
         (directory / "caches").mkdir(parents=True)
     except OSError as error:
         raise errors.RunError(f"cannot make {directory}: {error.strerror or error}") from error
+
+
+def _put_aside(directory: Path) -> None:
+    if not directory.exists():
+        return
+    nth = 1
+    while (aside := directory.with_name(f"{directory.name}.unfinished-{nth}")).exists():
+        nth += 1
+    try:
+        directory.rename(aside)
+    except OSError as error:
+        raise errors.RunError(f"cannot put {directory} aside: {error.strerror or error}") from error
 
 
 def _now() -> str:

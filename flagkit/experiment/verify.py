@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from flagkit.errors import InputError, RunError
 from flagkit.experiment.harness import SUMS, check_sums, files
 from flagkit.experiment.receipts import KEPT, check_receipt, digests_of
-from flagkit.experiment.rundir import CAMPAIGN, RECEIPT, read_json, write_json
+from flagkit.experiment.rundir import CAMPAIGN, RECEIPT, RECORD, read_json, write_json
 from flagkit.experiment.suitesums import SUITE
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from flagkit.experiment.rundir import PlannedSide, RunDir
 
 GONE = "missing: it did not end, or its receipt was taken away"
-_OWN = (RECEIPT, "caches", "outputs", *(name for name in KEPT if "/" not in name))
+_OWN = (RECEIPT, RECORD, "caches", "outputs", *(name for name in KEPT if "/" not in name))
 _EVIDENCE = (RECEIPT, "run.log", "measurements.jsonl")
 
 
@@ -56,7 +56,14 @@ def verify(rundir: RunDir) -> tuple[int, list[str]]:
 
 def _made_of(rundir: RunDir, planned: Sequence[PlannedSide]) -> list[str]:
     """Files that every run's own receipt must name."""
-    return [CAMPAIGN, SUITE, f"harness/{SUMS}", *(f"{_name(rundir, s)}/{RECEIPT}" for s in planned)]
+    sides = [(_name(rundir, step), step.directory) for step in planned]
+    records = [
+        f"{name}/{RECORD}/{path.name}"
+        for name, directory in sides
+        for path in sorted((directory / RECORD).glob("*.jsonl"))
+    ]
+    receipts = [f"{name}/{RECEIPT}" for name, _ in sides]
+    return [CAMPAIGN, SUITE, f"harness/{SUMS}", *receipts, *records]
 
 
 def _name(rundir: RunDir, step: PlannedSide) -> str:

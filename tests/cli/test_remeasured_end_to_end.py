@@ -149,7 +149,7 @@ def test_both_sides_that_are_compared_replayed(ab: Callable[..., Done], tmp_path
     assert "double/before.replayed/run.log: changed" in ab("verify", run).err
 
 
-def test_a_missed_decision_that_was_tuned_where_it_was_measured_is_told(
+def test_an_after_side_that_missed_a_decision_is_measured_anew_too(
     ab: Callable[..., Done], tmp_path: Path
 ) -> None:
     switch = ("--switch", "aa", "--backend", "scripted")
@@ -167,6 +167,19 @@ def test_a_missed_decision_that_was_tuned_where_it_was_measured_is_told(
     assert done.code == 4, done.err
     report = json.loads((run / "report.json").read_text())
     assert {u["reason"] for u in report["unpaired"]} == {"config-drift"}
-    assert len(report["rows"]) == 1
-    (note,) = [n for n in report["notes"] if n["code"] == "tuned-while-measured"]
-    assert note["side"] == "after"
+    assert [row["speedup_percent"] for row in report["rows"]] == [0.0]
+    assert report["certificate"]["missed"] == 1
+    assert "tuned-while-measured" not in {note["code"] for note in report["notes"]}
+    assert "double after, replaying" in done.err
+    sides = [run / "double" / name for name in ("after", "after.replayed")]
+    assert [(side / "caches" / "timed.txt").exists() for side in sides] == [True, False]
+    slow, quick = (
+        [c["latency_ms"] for c in lines(s / "measurements.jsonl", "call")] for s in sides
+    )
+    assert all(one > 1.02 * other for one, other in zip(slow, quick, strict=True))
+    (record,) = [
+        x for x in lines(sides[0] / "record" / "tuning.jsonl", "decision") if x.get("side")
+    ]
+    assert (record["side"], record["state"]) == ("after", "missed")
+    again = ab("report", run, "--reporter", "json").out
+    assert json.loads(again)["rows"] == report["rows"]

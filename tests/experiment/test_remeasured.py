@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,12 @@ import pytest
 
 from flagkit.experiment import schedule
 from flagkit.experiment.receipts import digests
-from flagkit.experiment.remeasured import tuned_on_device, tuning_notes
+from flagkit.experiment.remeasured import (
+    as_decided,
+    complete_record,
+    tuned_on_device,
+    tuning_notes,
+)
 from flagkit.experiment.resuming import unfinished
 from flagkit.experiment.rundir import RunDir
 from flagkit.experiment.verify import seal, verify
@@ -23,7 +29,8 @@ def made(side: Path, resolved: str = "graph", state: str = "recorded") -> Path:
     side.mkdir(parents=True, exist_ok=True)
     call = {"kind": "call", "id": "c1", "regime": {"resolved": resolved}}
     failed = {"kind": "call", "id": "c2", "regime": None}
-    decisions = [{"kind": "decision", "state": state}, {"kind": "use", "state": state}]
+    of = {"tuner": "triton", "kernel": "k", "key": "[64]", "config": {}}
+    decisions = [{"kind": kind, "state": state, **of} for kind in ("decision", "use")]
     for name, lines in (("measurements", [failed, call]), ("tuning", decisions)):
         text = "".join(json.dumps(line) + "\n" for line in lines)
         (side / f"{name}.jsonl").write_text(text)
@@ -58,13 +65,20 @@ def test_a_report_says_which_side_tuned(tmp_path: Path) -> None:
 class Ran:
     """Stands for the processes: each leaves what its part of the plan would."""
 
-    def __init__(self, resolved: str) -> None:
-        self.resolved = resolved
+    def __init__(self, resolved: str, *, misses: bool = False) -> None:
+        self.resolved, self.misses = resolved, misses
         self.sides: list[tuple[str, str | None]] = []
 
     def run_side(self, campaign: Any, spec: Path, replay: Path | None, *_: Any, **__: Any) -> None:
         self.sides.append((spec.name, replay.name if replay else None))
-        made(spec, self.resolved, "replayed" if replay else "recorded")
+        if spec.is_dir():
+            shutil.rmtree(spec)
+        state = "replayed" if replay else "recorded"
+        if self.misses and spec.name.startswith("after") and replay and replay.name == "before":
+            state = "missed"
+        spec.mkdir(parents=True)
+        (spec / "agent.json").write_text(json.dumps({"replay": str(replay)}))
+        made(spec, self.resolved, state)
 
 
 @pytest.fixture
@@ -80,8 +94,10 @@ def run(tmp_path: Path) -> RunDir:
     return RunDir(root=tmp_path)
 
 
-def measured(run: RunDir, monkeypatch: pytest.MonkeyPatch, resolved: str) -> Ran:
-    ran = Ran(resolved)
+def measured(
+    run: RunDir, monkeypatch: pytest.MonkeyPatch, resolved: str, *, misses: bool = False
+) -> Ran:
+    ran = Ran(resolved, misses=misses)
     monkeypatch.setattr(schedule, "run_side", ran.run_side)
     campaign: Any = SimpleNamespace(
         request=SimpleNamespace(rounds=2),
@@ -107,6 +123,70 @@ def test_a_before_side_that_tuned_replays_itself_to_be_compared(
     assert not [note for pair in run.rounds("mm") for note in tuning_notes(pair)]
 
 
+def test_an_after_side_that_tuned_replays_the_completed_record_from_then_on(
+    run: RunDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = measured(run, monkeypatch, "graph", misses=True)
+    assert ran.sides == [
+        ("before", None),
+        ("before.replayed", "before"),
+        ("after", "before"),
+        ("after.replayed", "record"),
+        ("after.2", "record"),
+        ("before.2", "before"),
+    ]
+    pairs = list(run.rounds("mm"))
+    assert [(before.name, after.name) for before, after in pairs] == [
+        ("before.replayed", "after.replayed"),
+        ("before.2", "after.2"),
+    ]
+    assert not [note for pair in pairs for note in tuning_notes(pair)]
+    for before, after in pairs:
+        assert states(before) == ["replayed", "replayed"]
+        assert states(after) == ["missed", "missed"]  # replayed, and still not before's
+    assert measured(run, monkeypatch, "graph", misses=True).sides == []
+    (run.replayed("mm", "after") / "receipt.json").unlink()
+    assert unfinished(run, [SimpleNamespace(label="mm")], 2)  # type: ignore[list-item]
+    ran = measured(run, monkeypatch, "graph", misses=True)
+    assert ran.sides == [("after.replayed", "record")]
+
+
+def states(side: Path) -> list[str]:
+    lines = [json.loads(line) for line in (side / "tuning.jsonl").read_text().splitlines()]
+    return [line["state"] for line in as_decided(side, lines)]
+
+
+def test_an_after_side_that_is_run_anew_and_misses_nothing_is_compared_itself(
+    run: RunDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured(run, monkeypatch, "graph", misses=True)
+    (run.side("mm", "after") / "receipt.json").unlink()
+    ran = measured(run, monkeypatch, "graph")
+    assert ran.sides == [("after", "before"), ("after.2", "before")]
+    assert [after.name for _, after in run.rounds("mm")] == ["after", "after.2"]
+
+
+def test_a_completed_record_has_the_plans_of_before_and_what_after_missed(tmp_path: Path) -> None:
+    def decision(key: str, state: str, block: int) -> dict[str, Any]:
+        of = {"kind": "decision", "tuner": "triton", "kernel": "k", "key": key}
+        return {**of, "state": state, "config": {"BLOCK": block}}
+
+    before, after = made(tmp_path / "before"), made(tmp_path / "after")
+    for side, found in (
+        (before, [decision("a", "recorded", 1), decision("b", "recorded", 2)]),
+        (after, [decision("a", "replayed", 1), decision("b", "missed", 4), {"kind": "use"}]),
+    ):
+        (side / "tuning.jsonl").write_text("".join(json.dumps(line) + "\n" for line in found))
+    record = complete_record(before, after)
+    lines = [json.loads(line) for line in (record / "tuning.jsonl").read_text().splitlines()]
+    assert lines == [
+        decision("a", "recorded", 1),
+        {**decision("b", "missed", 4), "side": "after"},
+    ]
+    plans = (record / "measurements.jsonl").read_text().splitlines()
+    assert [json.loads(line)["id"] for line in plans] == ["c2", "c1"]
+
+
 def test_on_the_host_nothing_is_run_twice(run: RunDir, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ("before.replayed", "before") not in measured(run, monkeypatch, "host").sides
     assert [before.name for before, _ in run.rounds("mm")] == ["before", "before.2"]
@@ -126,16 +206,21 @@ def test_a_campaign_whose_before_side_has_still_to_replay_itself_is_unfinished(
     operators: Any = [SimpleNamespace(label="mm")]
     measured(run, monkeypatch, "graph")
     assert not unfinished(run, operators, 2)
-    (run.replayed("mm") / "receipt.json").unlink()
+    (run.replayed("mm", "before") / "receipt.json").unlink()
     assert unfinished(run, operators, 2)
 
 
 def test_the_side_that_is_compared_is_verified(
     run: RunDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    measured(run, monkeypatch, "graph")
+    measured(run, monkeypatch, "graph", misses=True)
     (run.root / "suite.sha256").write_text("")
     seal(run)
     assert verify(run)[1] == []
-    (run.replayed("mm") / "measurements.jsonl").write_text("{}\n")
+    record = run.side("mm", "after") / "record" / "tuning.jsonl"
+    kept = record.read_bytes()
+    record.write_bytes(b"")
+    assert verify(run)[1] == ["mm/after/record/tuning.jsonl: changed"]
+    record.write_bytes(kept)
+    (run.replayed("mm", "before") / "measurements.jsonl").write_text("{}\n")
     assert verify(run)[1] == ["mm/before.replayed/measurements.jsonl: changed"]
