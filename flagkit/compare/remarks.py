@@ -8,7 +8,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from flagkit.compare.rules import distinct
-from flagkit.compare.steadiness import UNSTEADY_PERCENT, spread_percent
+from flagkit.compare.steadiness import UNSTEADY_PERCENT, widest_percent
 from flagkit.model import SIDES, UNKNOWN, Note, speedup_percent
 
 if TYPE_CHECKING:
@@ -135,14 +135,11 @@ def _ticks(steps: Ticks, pairs: Sequence[Pair]) -> Iterator[Note]:
 
 
 def _unsteady(pairs: Sequence[Pair]) -> Iterator[Note]:
-    count = sum("unsteady" in pair.flags for pair in pairs)
-    if not count:
+    found = [pair for pair in pairs if "unsteady" in pair.flags]
+    if not found:
         return
-    widest = max(
-        spread
-        for row in (row for pair in pairs for row in (pair.before, pair.after))
-        if (spread := spread_percent(row.samples_ms)) is not None
-    )
+    count = len(found)
+    widest = widest_percent(row for pair in found for row in (pair.before, pair.after))
     text = (
         f"{_rows(count)} unsteady: half of a side's windows lie more than {UNSTEADY_PERCENT:g}% "
         f"apart, up to {widest:.1f}%; speedups of that size may be noise"

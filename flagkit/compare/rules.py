@@ -82,7 +82,7 @@ def pair_flags(before: Row, after: Row) -> tuple[str, ...]:
         flags["unseen-inputs"] = None
     if before.regime.fell_back or after.regime.fell_back:
         flags["fallback"] = None
-    if unsteady(before) or unsteady(after):
+    if unsteady(before, after):
         flags["unsteady"] = None
     return tuple(flags)
 

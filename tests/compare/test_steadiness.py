@@ -31,6 +31,18 @@ def test_a_row_is_unsteady_where_either_side_is(make: Any) -> None:
     assert [pair.flags for pair in other.pairs] == [(), ("unsteady",), ()]
 
 
+@pytest.mark.parametrize(
+    ("before_ms", "flags"), [(1.0, ("unsteady",)), (2.9, ("unsteady",)), (9.0, ())]
+)
+def test_a_speedup_many_times_the_spread_stands(
+    make: Any, before_ms: float, flags: tuple[str, ...]
+) -> None:
+    wide = (0.97, 0.97, 1.0, 1.05, 1.05)  # the middle half lies 8 % apart
+    before = make.log(make.row("[1]", before_ms, samples_ms=tuple(before_ms * x for x in STEADY)))
+    after = make.log(make.row("[1]", 1.0, samples_ms=wide))
+    assert compare(before, after, label="x").pairs[0].flags == flags
+
+
 def test_steady_rows_and_rows_without_samples_say_nothing(make: Any) -> None:
     log = make.log(make.row("[1]", samples_ms=STEADY), make.row("[2]"))
     report = compare(log, log, label="x")
