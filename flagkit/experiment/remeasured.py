@@ -33,10 +33,7 @@ def tuned_on_device(side: Path) -> int:
     )
     if not on_device:
         return 0
-    return sum(
-        line.get("kind") == "decision" and line.get("state") in ("recorded", "missed")
-        for line in read_lines(side / "tuning.jsonl")
-    )
+    return sum(line.get("state") in ("recorded", "missed") for line in _decisions(side))
 
 
 def complete_record(before: Path, after: Path) -> Path:

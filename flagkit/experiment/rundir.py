@@ -152,12 +152,12 @@ class RunDir:
                 return
             if all((path / RECEIPT).is_file() for path in (before, after)):
                 if round_ == 1:
-                    again = [self.replayed(label, side) for side in SIDES]
-                    if (again[0] / RECEIPT).is_file():
-                        before = again[0]
-                    if (again[1] / RECEIPT).is_file():
-                        after = again[1]
+                    before, after = (self._compared(label, side) for side in SIDES)
                 yield before, after
+
+    def _compared(self, label: str, side: Side) -> Path:
+        again = self.replayed(label, side)
+        return again if (again / RECEIPT).is_file() else self.side(label, side)
 
 
 def read_json(path: Path) -> dict[str, Any]:

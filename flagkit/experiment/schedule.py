@@ -114,9 +114,8 @@ def _run_operator(
 ) -> None:
     label = operator.label
     recorded = record = rundir.side(label, SIDES[0])
-    anew = not (recorded / RECEIPT).is_file()
     # What replayed another record is no partner.
-    fresh = dict.fromkeys(SIDES, anew)
+    fresh = dict.fromkeys(SIDES, not (recorded / RECEIPT).is_file())
 
     def run_one(step: Step, directory: Path, replay: Path | None, called: str = "") -> bool:
         if not fresh[step.side] and (directory / RECEIPT).is_file():
